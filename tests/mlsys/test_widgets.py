@@ -1,0 +1,82 @@
+"""Every widget: answers at both ends of every control, draws both kinds of picture, has labels."""
+
+import importlib
+import inspect
+import pkgutil
+import xml.etree.ElementTree as ET
+
+import ipywidgets as w
+import pytest
+
+import mlsys.widgets
+from mlsys.widgets.base import Explorer
+
+
+def all_widgets():
+    for module in pkgutil.iter_modules(mlsys.widgets.__path__):
+        for name, item in vars(importlib.import_module(f"mlsys.widgets.{module.name}")).items():
+            if inspect.isclass(item) and issubclass(item, Explorer) and item is not Explorer and item.__module__.endswith(f".{module.name}"):
+                yield item
+
+
+def controls(box):
+    return [c for c in box.children if c not in (box.readout, box.picture)]
+
+
+def values(control):
+    """Both ends of a slider, or all choices."""
+    if isinstance(control, w.FloatLogSlider):
+        return [control.base**control.min, control.base**control.max]
+    if isinstance(control, (w.IntSlider, w.FloatSlider)):
+        return [control.min, control.max]
+    if isinstance(control, w.Checkbox):
+        return [False, True]
+    return [option[1] if isinstance(option, tuple) else option for option in control.options]
+
+
+@pytest.mark.parametrize("kind", list(all_widgets()), ids=lambda k: k.__name__)
+def test_widget(kind):
+    box = kind()
+    for control in controls(box):
+        assert control.description, "a control without a label"
+        if control.disabled:
+            continue
+        start = control.value
+        seen = set()
+        for value in values(control):
+            control.value = value
+            ET.fromstring(box.picture.value)
+            assert len(box.sentence()) > 10
+            seen.add(box.picture.value + box.readout.value)
+        control.value = start
+        assert len(seen) > 1 or len(values(control)) == 1, f"{control.description}: nothing changes from end to end"
+
+
+@pytest.mark.parametrize("kind", list(all_widgets()), ids=lambda k: k.__name__)
+def test_all_controls_at_their_ends_together(kind):
+    for pick in (0, -1):
+        box = kind()
+        for control in controls(box):
+            control.value = values(control)[pick]
+        ET.fromstring(box.picture.value)
+
+
+@pytest.mark.parametrize("kind", list(all_widgets()), ids=lambda k: k.__name__)
+def test_display_has_a_static_twin(kind):
+    box = kind()
+    bundle = box._repr_mimebundle_()
+    assert bundle["image/png"][:4] == b"\x89PNG"
+    assert bundle["text/plain"] == box.sentence()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+def test_every_widget_is_exported():
+    assert sorted(k.__name__ for k in all_widgets()) == sorted(mlsys.widgets.__all__)
+
+
+def test_step_is_free_where_it_acts():
+    box = mlsys.widgets.StrideExplorer()
+    box.view.value = "every step-th row"
+    assert not box.step.disabled
+    box.step.value = 4
+    assert "shape (2, 16), strides (64, 1)" in box.sentence()
