@@ -104,7 +104,9 @@ def _array_difference(got: Any, want: np.ndarray, rtol: float, atol: float) -> s
 
 
 def _unwrap(value: Any) -> Any:
-    """NumPy scalars and 0-d arrays as Python numbers, small arrays as lists."""
+    """NumPy scalars and 0-d arrays as Python numbers, arrays as lists; an extended float becomes a float."""
+    if isinstance(value, np.longdouble):
+        return float(value)
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     return value

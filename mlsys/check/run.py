@@ -54,6 +54,21 @@ def function(
     raise CheckFailed(f"{name}({_arguments(args)}) {said}." + (f"\nHint: {hint_text(known)}" if known else ""))
 
 
+def call(fn: Callable, *args: Any) -> Any:
+    """fn(*args) on copies of the arguments, for a check that looks at the result itself.
+
+    Raises CheckFailed with one clear sentence if the function is not written yet or fails.
+
+    >>> call(len, [1, 2])
+    2
+    """
+    name = getattr(fn, "__name__", "your function")
+    result = _call(fn, name, args)
+    if isinstance(result, _Raised):
+        raise CheckFailed(f"{name}({_arguments(args)}) {result.text}.")
+    return result
+
+
 def that(condition: bool, message: str, hint: str | None = None) -> None:
     """Raise CheckFailed with the message (and the named hint) unless the condition holds."""
     if not condition:

@@ -32,6 +32,11 @@ def log_slider(name: str, value: float, low: float, high: float, step: float = 0
     return w.FloatLogSlider(value, base=10, min=low, max=high, step=step, description=name, readout_format=form, style=LONG, layout=WIDE)
 
 
+def stops(name: str, options: Sequence[tuple[str, float]], value: float) -> w.SelectionSlider:
+    """A slider over a few named values: (text beside the slider, value)."""
+    return w.SelectionSlider(options=options, value=value, description=name, style=LONG, layout=w.Layout(width="36em"))
+
+
 def choice(name: str, options: Sequence, value=None) -> w.Dropdown:
     return w.Dropdown(options=options, value=value if value is not None else options[0], description=name, style=LONG, layout=WIDE)
 

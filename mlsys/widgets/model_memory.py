@@ -12,7 +12,7 @@ from ..specs import H100_SXM
 from ..units import si
 from ..viz.picture import INK, Picture
 from ..viz.style import COLOUR
-from .base import Explorer, choice, log_slider
+from .base import Explorer, choice, stops
 
 # bytes a parameter takes, in the order they are stacked: (what, colour, bytes to serve, bytes to train)
 PARTS = [
@@ -21,6 +21,17 @@ PARTS = [
     ("optimizer", "optimizer", {"train with Adam": 12}),
 ]
 HATCH = {"weights": "", "gradients": "/", "optimizer": "x"}
+MODELS = [  # text, parameters: exact counts of the published configurations, rounded to three digits
+    ("0.124 billion, GPT-2 small", 0.124e9),
+    ("1.24 billion, Llama 3.2 1B", 1.24e9),
+    ("3.21 billion, Llama 3.2 3B", 3.21e9),
+    ("8.03 billion, Llama 3.1 8B", 8.03e9),
+    ("46.7 billion, Mixtral 8x7B", 46.7e9),
+    ("70.6 billion, Llama 3.1 70B", 70.6e9),
+    ("175 billion, GPT-3", 175e9),
+    ("406 billion, Llama 3.1 405B", 406e9),
+    ("1,000 billion", 1000e9),
+]
 MODES = list(PARTS[0][2])
 
 
@@ -39,12 +50,12 @@ class ModelMemory(Explorer):
     """A model's bytes laid over accelerators of 80 GB each."""
 
     def __init__(self):
-        self.params = log_slider("parameters, billions", 8, 0, 3, 0.02)
+        self.params = stops("parameters", MODELS, 8.03e9)
         self.mode = choice("use", MODES, "serve, bf16")
         super().__init__([self.params, self.mode])
 
     def model(self):
-        parts = parts_bytes(self.params.value * 1e9, self.mode.value)
+        parts = parts_bytes(self.params.value, self.mode.value)
         return parts, math.ceil(sum(parts.values()) / H100_SXM.mem_bytes)
 
     def sentence(self) -> str:
@@ -54,7 +65,7 @@ class ModelMemory(Explorer):
     def draw(self) -> Picture:
         parts, chips = self.model()
         picture = Picture(640, 150, self.sentence())
-        picture.text(0, 18, f"{chips} accelerator{'s' if chips > 1 else ''} to hold {self.params.value:,.3g} billion parameters", 14, bold=True)
+        picture.text(0, 18, f"{chips} accelerator{'s' if chips > 1 else ''} to hold {self.params.value / 1e9:,.4g} billion parameters", 14, bold=True)
         scale = 630 / max(chips, 1) / H100_SXM.mem_bytes
         x = 0.0
         for name, colour, _ in PARTS:

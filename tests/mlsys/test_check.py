@@ -17,7 +17,7 @@ def two_hints(monkeypatch):
 EQUAL = [
     (1, 1.0), (np.float32(2), 2), ([1, 2], (1, 2)), (np.array([1, 2]), [1, 2]), ([[1, 2]], np.array([[1, 2]])),
     ({"a": np.int64(3)}, {"a": 3}), (float("nan"), float("nan")), (np.array([np.nan, 1]), np.array([np.nan, 1.0])),
-    ("x", "x"), (None, None), ({1, 2}, {2, 1}), (np.True_, True), (np.array(3.0), 3), (float("inf"), np.inf),
+    (np.longdouble(2), 2), ("x", "x"), (None, None), ({1, 2}, {2, 1}), (np.True_, True), (np.array(3.0), 3), (float("inf"), np.inf),
 ]
 DIFFERENT = [
     (1, 2), (True, 1), ("1", 1), ([1], 1), ([1, 2], [2, 1]), (None, 0), (np.zeros(3), np.zeros(4)), ({"a": 1}, {"b": 1}),
@@ -87,7 +87,7 @@ def test_not_written_yet():
     def later():
         raise NotImplementedError
 
-    for run in (lambda: check.function(later, [((), 1)]), lambda: check.raises(later, (), ValueError)):
+    for run in (lambda: check.function(later, [((), 1)]), lambda: check.call(later), lambda: check.raises(later, (), ValueError)):
         with pytest.raises(check.CheckFailed, match="later is not written yet"):
             run()
 
@@ -106,6 +106,12 @@ def test_raises():
     check.raises(int, ("x",), ValueError)
     with pytest.raises(check.CheckFailed, match="gave 3; a ValueError was expected"):
         check.raises(int, ("3",), ValueError)
+
+
+def test_call_gives_the_result_or_a_sentence():
+    assert check.call(sorted, [2, 1]) == [1, 2]
+    with pytest.raises(check.CheckFailed, match=r"int\('x'\) raised ValueError"):
+        check.call(int, "x")
 
 
 def test_the_student_sees_the_message_only():
