@@ -1,0 +1,1 @@
+"""What authors and lecturers run: `python -m grading --help` lists it."""

@@ -1,0 +1,98 @@
+"""`python -m grading COMMAND`: what authors and lecturers run, from any folder of the course."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their arguments."""
+    top = argparse.ArgumentParser(prog="python -m grading", description=__doc__)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text)
+
+    text = command("text", "write a notebook as text, to .text/ or OUT (- for the screen)")
+    text.add_argument("notebook", type=Path)
+    text.add_argument("out", nargs="?")
+    text.add_argument("--show", action="store_true", help="print it, or the file itself where it has no text form")
+    untext = command("untext", "turn such a text into a notebook")
+    untext.add_argument("text", type=Path)
+    untext.add_argument("notebook", type=Path)
+    form = command("format", "bring the notebooks of source/ into canonical form")
+    form.add_argument("files", nargs="*")
+    form.add_argument("--check", action="store_true", help="only name those that are not")
+    lint = command("lint", "name the faults of notebooks that a student would meet")
+    lint.add_argument("files", nargs="*")
+    student = command("student-edition", "print source/ to notebooks/ and assignments/; never over somebody's work")
+    student.add_argument("--check", action="store_true", help="print nothing, name the copies that are not fresh")
+    student.add_argument(
+        "--force-unanswered",
+        action="store_true",
+        help="also replace a copy with edited text if no place for an answer was touched; the old one goes to .text/",
+    )
+    new = command("new", "lay a new lesson with all fixed parts")
+    new.add_argument("module", help="such as 03, or 03_gpu_architecture for a new module")
+    new.add_argument("name", help="such as warps; it gets the next number")
+    new.add_argument("title")
+    table = command("table", "print every exercise with its points and all versions of its answer")
+    table.add_argument("unit", nargs="?", help="a folder of source/ or a notebook's name; all without")
+    table.add_argument("--csv", action="store_true")
+    command("setup-git", "let `git diff` show notebooks as text in this clone")
+    return top
+
+
+def run(args: argparse.Namespace) -> int:
+    """Call the function behind a command; each is imported only when it is asked for."""
+    if args.command == "text":
+        from .textfiles import show_command, text_command
+
+        return show_command(args.notebook) if args.show else text_command(args.notebook, args.out)
+    if args.command == "untext":
+        from .textfiles import untext_command
+
+        return untext_command(args.text, args.notebook)
+    if args.command == "format":
+        from .formatting import format_command
+
+        return format_command(args.files, args.check)
+    if args.command == "lint":
+        from .lint import lint_command
+
+        return lint_command(args.files)
+    if args.command == "new":
+        from .scaffold import new_command
+
+        return new_command(args.module, args.name, args.title)
+    if args.command == "table":
+        from .table import table_command
+
+        return table_command(args.unit, args.csv)
+    if args.command == "setup-git":
+        from .setup_git import setup_git_command
+
+        return setup_git_command()
+    from .student_edition import check_command, print_command
+
+    return check_command() if args.check else print_command(args.force_unanswered)
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parser().parse_args(argv)
+    try:
+        return run(args)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stdout = None
+        return 1
+    except (ValueError, OSError) as error:
+        print(f"{error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", newline="\n")
+    sys.exit(main())
