@@ -7,7 +7,10 @@ Lessons: all.
 from __future__ import annotations
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
-PREFIXES = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")]
+PREFIXES = [
+    (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"),
+    (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"),
+]
 
 
 def si(value: float, unit: str = "", digits: int = 4) -> str:

@@ -231,7 +231,8 @@ def _png_circle(ax, x, y, r, fill, stroke) -> None:
 
 def _png_text(ax, x, y, text, size, anchor, fill, bold) -> None:
     place = {"start": "left", "middle": "center", "end": "right"}[anchor]
-    ax.text(x, y, text.replace("$", r"\$"), fontsize=size * 0.92, ha=place, va="baseline", color=_paper(fill), fontweight="bold" if bold else "normal")
+    ax.text(x, y, text.replace("$", r"\$"), fontsize=size * 0.92, ha=place, va="baseline", color=_paper(fill),
+            fontweight="bold" if bold else "normal")
 
 
 _SVG = {"rect": _svg_rect, "line": _svg_line, "circle": _svg_circle, "text": _svg_text}

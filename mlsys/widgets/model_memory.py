@@ -60,12 +60,14 @@ class ModelMemory(Explorer):
 
     def sentence(self) -> str:
         parts, chips = self.model()
-        return f"{si(sum(parts.values()), 'B', 3)} of state: at least {chips} × {H100_SXM.name} with {si(H100_SXM.mem_bytes, 'B', 2)} each."
+        each = si(H100_SXM.mem_bytes, "B", 2)
+        return f"{si(sum(parts.values()), 'B', 3)} of state: at least {chips} × {H100_SXM.name} with {each} each."
 
     def draw(self) -> Picture:
         parts, chips = self.model()
         picture = Picture(640, 150, self.sentence())
-        picture.text(0, 18, f"{chips} accelerator{'s' if chips > 1 else ''} to hold {self.params.value / 1e9:,.4g} billion parameters", 14, bold=True)
+        noun = "accelerator" if chips == 1 else "accelerators"
+        picture.text(0, 18, f"{chips} {noun} to hold {self.params.value / 1e9:,.4g} billion parameters", 14, bold=True)
         scale = 630 / max(chips, 1) / H100_SXM.mem_bytes
         x = 0.0
         for name, colour, _ in PARTS:

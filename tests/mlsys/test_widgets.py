@@ -14,8 +14,9 @@ from mlsys.widgets.base import Explorer
 
 def all_widgets():
     for module in pkgutil.iter_modules(mlsys.widgets.__path__):
-        for name, item in vars(importlib.import_module(f"mlsys.widgets.{module.name}")).items():
-            if inspect.isclass(item) and issubclass(item, Explorer) and item is not Explorer and item.__module__.endswith(f".{module.name}"):
+        name = f"mlsys.widgets.{module.name}"
+        for item in vars(importlib.import_module(name)).values():
+            if inspect.isclass(item) and issubclass(item, Explorer) and item is not Explorer and item.__module__ == name:
                 yield item
 
 
