@@ -11,8 +11,9 @@ here = os.path.dirname(os.path.abspath(__file__))
 c.CourseDirectory.course_id = "mlsys"
 # The course's folder is the one with this file, from wherever nbgrader or JupyterLab was started.
 c.CourseDirectory.root = here
-# Written in source/, printed to assignments/; all that a course run makes lies under grading/.
-c.CourseDirectory.release_directory = "assignments"
+# Written in source/; all that a course run makes lies under grading/. What nbgrader prints for release is byte for byte
+# what stands in notebooks/ and assignments/, but it deletes before it prints, and there somebody may have answered.
+c.CourseDirectory.release_directory = "grading/release"
 c.CourseDirectory.submitted_directory = "grading/submitted"
 c.CourseDirectory.autograded_directory = "grading/autograded"
 c.CourseDirectory.feedback_directory = "grading/feedback"

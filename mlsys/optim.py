@@ -265,4 +265,6 @@ def step_decay(step: int, lr: float, every: int, factor: float = 0.1) -> float:
     >>> [step_decay(step, lr=1.0, every=10, factor=0.5) for step in (0, 9, 10, 25)]
     [1.0, 1.0, 0.5, 0.25]
     """
+    if every < 1:
+        raise ValueError(f"every={every}: the rate changes every so many steps, at least 1")
     return lr * factor ** (step // every)

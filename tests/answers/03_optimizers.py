@@ -20,7 +20,7 @@ def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
 # %% adamw | right | corrections moved into the rate, as old PyTorch did
 def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
     from math import sqrt
-    state = {i: [np.float64(p), np.float64(0), np.float64(0), 0] for i, p in enumerate(params)}
+    state = {i: [np.array(p, float), np.float64(0), np.float64(0), 0] for i, p in enumerate(params)}
     for grads in grads_per_step:
         for i, g in enumerate(grads):
             if g is not None:

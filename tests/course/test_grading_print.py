@@ -113,14 +113,13 @@ def nbgrader(course: Path, *words: str) -> None:
 
 
 def compare_with_nbgrader(course: Path) -> None:
-    """nbgrader's own command prints every unit of source/ into assignments/: the bytes are ours."""
+    """nbgrader's own command prints every unit of source/ into grading/release/: the bytes are ours."""
     ours = {target: (course / target).read_bytes() for target in targets(course)}
-    shutil.rmtree(course / "assignments", ignore_errors=True)
     (course / "grading").mkdir(exist_ok=True)
     for unit in sorted((course / "source").iterdir()):
         nbgrader(course, "generate_assignment", unit.name)
     for target, source in targets(course).items():
-        theirs = course / "assignments" / source.relative_to(course / "source")
+        theirs = course / "grading/release" / source.relative_to(course / "source")
         assert theirs.read_bytes() == ours[target], f"{target} differs from what nbgrader prints"
 
 
