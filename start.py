@@ -218,6 +218,7 @@ def lab(words, teach=False):
 def test(words):
     """Run the whole test suite, or what the further words choose from it."""
     set_up(tests=True)
+    words = words or ["-n", "2", "--dist", "loadscope"]  # by file: the browser opens each lesson once
     return become([PYTHON, "-m", "pytest"] + words, environment())
 
 

@@ -10,17 +10,20 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from .compare import difference, show
 from .hints import hint_text
+
+WIDTH = 88  # of a message, so that JupyterLab does not break it in the middle of a word
 
 
 class CheckFailed(AssertionError):
     """A check did not pass; the text says what was given, what was expected and, if known, why."""
 
     def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines()
+        return [part for line in str(self).splitlines() for part in wrap(line, WIDTH) or [""]]
 
 
 def function(

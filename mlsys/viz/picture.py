@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 
+from .style import COLOUR
+
 INK = "currentColor"
 HATCHES = {  # name: (SVG path in an 8 x 8 tile, matplotlib hatch)
     "/": ("M0,8 L8,0", "///"),
@@ -20,6 +22,7 @@ HATCHES = {  # name: (SVG path in an 8 x 8 tile, matplotlib hatch)
     "-": ("M0,4 L8,4", "---"),
     "|": ("M4,0 L4,8", "|||"),
 }
+ON_BOTH = {COLOUR["optimizer"]: "#a46bff"}  # a violet line that stands out from a dark page as well as from a white one
 DASHES = {"": "none", "--": "6 4", ":": "2 3", "-.": "8 3 2 3"}
 
 
@@ -193,6 +196,7 @@ def _svg_rect(x, y, w, h, fill, stroke, hatch, opacity) -> str:
 
 
 def _svg_line(points, stroke, width, dash) -> str:
+    stroke = ON_BOTH.get(stroke, stroke)
     text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return f'<polyline points="{text}" fill="none" stroke="{stroke}" stroke-width="{width:g}" stroke-dasharray="{DASHES[dash]}"/>'
 

@@ -6,6 +6,8 @@ whole course. A second cue, a hatch, a dash or a label, always repeats what the 
 
 from __future__ import annotations
 
+from .alt import show_figures_with_text
+
 COLOUR = {
     "compute": "#5790fc",
     "memory": "#f89c20",
@@ -19,7 +21,7 @@ SEQUENCE = ["#5790fc", "#f89c20", "#e42536", "#964a8b", "#9c9ca1", "#7a21dd"]
 
 
 def use_style() -> None:
-    """Set matplotlib up for this course: the colours, light axes, readable sizes."""
+    """Set matplotlib up for this course: the colours, light axes, readable sizes, alternative text."""
     import matplotlib as mpl
 
     mpl.rcParams.update({
@@ -37,6 +39,7 @@ def use_style() -> None:
         "lines.linewidth": 2.0,
         "legend.frameon": False,
     })
+    show_figures_with_text()
 
 
 def ink_on(colour: str) -> str:

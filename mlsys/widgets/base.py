@@ -12,10 +12,11 @@ from html import escape
 
 import ipywidgets as w
 
+from ..viz.alt import img
 from ..viz.picture import Picture
 
 LONG = {"description_width": "11em"}
-WIDE = w.Layout(width="28em")
+WIDE = w.Layout(width="34em")
 
 
 def slider(name: str, value: int, low: int, high: int, step: int = 1) -> w.IntSlider:
@@ -34,7 +35,7 @@ def log_slider(name: str, value: float, low: float, high: float, step: float = 0
 
 def stops(name: str, options: Sequence[tuple[str, float]], value: float) -> w.SelectionSlider:
     """A slider over a few named values: (text beside the slider, value)."""
-    return w.SelectionSlider(options=options, value=value, description=name, style=LONG, layout=w.Layout(width="36em"))
+    return w.SelectionSlider(options=options, value=value, description=name, style=LONG, layout=w.Layout(width="46em"))
 
 
 def choice(name: str, options: Sequence, value=None) -> w.Dropdown:
@@ -68,5 +69,7 @@ class Explorer(w.VBox):
 
     def _repr_mimebundle_(self, **kwargs):
         """The live widget, and for readers without a kernel the same picture as PNG with its sentence."""
-        data = super()._repr_mimebundle_(**kwargs)
-        return {**data, "image/png": self.draw().png(), "text/plain": self.sentence()}
+        data, picture = super()._repr_mimebundle_(**kwargs), self.draw()
+        png = picture.png()
+        html = img(png, picture.label, picture.width)
+        return {**data, "image/png": png, "text/html": html, "text/plain": self.sentence()}

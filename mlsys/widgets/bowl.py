@@ -203,7 +203,7 @@ def draw_growth(picture: Picture, box, lr: float, curvatures, beta: float) -> No
     edge = limit(STEEP, beta)
     axes.plot([0, 0.5], [1, 1], INK, 1)
     axes.plot([edge, edge], [0, 1.6], COLOUR["limiter"], 1.8, ":")
-    picture.text(axes.x(edge) + 5, axes.y(0.12), f"limit {edge:.3f}", 12, fill=COLOUR["limiter"])
+    picture.text(axes.x(edge) + 5, axes.y(0.12), f"limit {edge:.3f}", 12)
     axes.dot(lr, min(max(growth(lr, h, beta) for h in curvatures), 1.6), INK, 5)
 
 

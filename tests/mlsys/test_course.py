@@ -20,7 +20,7 @@ def test_counts_each_lesson_once(capsys):
     course.done(SECOND)
     course.done(FIRST)
     assert capsys.readouterr().out.splitlines()[-1] == f"2 of {len(course.LESSONS)} lessons read."
-    assert "read 20" in course.contents()
+    assert course.contents().count("| 20") == 2
 
 
 def test_unknown_lesson():
@@ -46,3 +46,9 @@ def test_unwritable_folder_is_a_sentence(own_folder, capsys):
 def test_environment_report():
     report = course.environment_report()
     assert "numpy" in report and report.endswith("Everything is here.")
+
+
+def test_a_grader_reads_nothing(own_folder, monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    course.done(FIRST)
+    assert not own_folder.exists()

@@ -68,6 +68,7 @@ def test_display_has_a_static_twin(kind):
     bundle = box._repr_mimebundle_()
     assert bundle["image/png"][:4] == b"\x89PNG"
     assert bundle["text/plain"] == box.sentence()
+    assert bundle["text/html"].startswith("<img alt=")
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
