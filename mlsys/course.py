@@ -90,13 +90,22 @@ def environment_report() -> str:
     return "\n".join(lines)
 
 
+def number(lesson: str) -> str:
+    """The number of a lesson, from the digits in front of its names.
+
+    >>> number("01_foundations/03_optimizers")
+    '1.3'
+    """
+    return ".".join(str(int(part[:2])) for part in lesson.split("/"))
+
+
 def contents() -> str:
     """The table of contents as Markdown: lessons with links, minutes and a mark for those read."""
     record = read_lessons()
-    rows = ["| read | lesson | minutes | you need |", "|---|---|---|---|"]
-    for number, (name, (minutes, title)) in enumerate(LESSONS.items(), 1):
+    rows, before = ["| read | lesson | minutes | you need |", "|---|---|---|---|"], "Python"
+    for name, (minutes, title) in LESSONS.items():
         mark = record[name] if name in record else ""
-        before = "Python" if number == 1 else f"1.{number - 1}"
-        rows.append(f"| {mark} | [1.{number} {title}]({name}.ipynb) | {minutes} | {before} |")
+        rows.append(f"| {mark} | [{number(name)} {title}]({name}.ipynb) | {minutes} | {before} |")
+        before = number(name)
     read = sum(name in LESSONS for name in record)
     return "\n".join([f"**{read} of {len(LESSONS)} lessons read.**", "", *rows])
