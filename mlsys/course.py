@@ -23,6 +23,9 @@ LESSONS = {  # in reading order: minutes, title
     "01_foundations/04_learning_or_memorising": (50, "Learning or memorising"),
 }
 
+PROBLEM_SETS = {"01_foundations": "ps01_foundations"}  # the one that closes each module
+POINTS = 40  # of every problem set
+
 
 def data_dir() -> Path:
     """The folder of this course in the learner's data folder."""
@@ -107,5 +110,9 @@ def contents() -> str:
         mark = record[name] if name in record else ""
         rows.append(f"| {mark} | [{number(name)} {title}]({name}.ipynb) | {minutes} | {before} |")
         before = number(name)
+        module = name.split("/")[0]
+        if name == [other for other in LESSONS if other.startswith(module)][-1] and module in PROBLEM_SETS:
+            path = f"../assignments/{PROBLEM_SETS[module]}/{PROBLEM_SETS[module]}.ipynb"
+            rows.append(f"| | [Problem set {int(module[:2])}]({path}), {POINTS} points | | {before} |")
     read = sum(name in LESSONS for name in record)
     return "\n".join([f"**{read} of {len(LESSONS)} lessons read.**", "", *rows])
