@@ -42,7 +42,38 @@ def parser() -> argparse.ArgumentParser:
     table.add_argument("unit", nargs="?", help="a folder of source/ or a notebook's name; all without")
     table.add_argument("--csv", action="store_true")
     command("setup-git", "let `git diff` show notebooks as text in this clone")
+    _lecturers(command)
     return top
+
+
+def _lecturers(command) -> None:
+    """The commands that touch students' work."""
+    grade = command("grade", "collect, back up, grade, write feedback, print a table of the class")
+    grade.add_argument("assignment", help="such as ps01_foundations")
+    grade.add_argument("--from", dest="source", type=Path, metavar="FOLDER", help="a folder with a folder, zip or "
+                       "notebook for each student, in place of the exchange")  # fmt: skip
+    grade.add_argument(
+        "--names", default="", metavar="REGEX", help="how names in FOLDER hold the student's: (?P<student>...)"
+    )
+    grade.add_argument("--jobs", type=int, default=0, help="submissions at once (default: one a core)")
+    grade.add_argument(
+        "--scheduler", default="", metavar="tcp://HOST:PORT", help="grade on the workers of a Dask cluster"
+    )
+    grade.add_argument("--yes", action="store_true", help="write changes of scores that a re-grade makes")
+    grade.add_argument(
+        "--any-owner", action="store_true", help="take submissions whose files belong to another account"
+    )
+    grade.add_argument("--no-feedback", action="store_true", help="write no feedback pages")
+    grade.add_argument("--wait", type=float, default=600, metavar="SECONDS", help="for a gradebook that is locked")
+    grade.add_argument(
+        "--level",
+        default="auto",
+        choices=["auto", "3", "2", "1"],
+        help="isolation; 1 is none, and every result says so",
+    )
+    restore = command("restore", "list the backups of the gradebook, or bring one back")
+    restore.add_argument("backup", nargs="?", help="a name of the list, or last")
+    command("doctor", "say which isolation holds on this machine, and how to get more")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,9 +106,28 @@ def run(args: argparse.Namespace) -> int:
         from .setup_git import setup_git_command
 
         return setup_git_command()
+    if args.command in ("grade", "restore", "doctor"):
+        return _run_lecturers(args)
     from .student_edition import check_command, print_command
 
     return check_command() if args.check else print_command(args.force_unanswered)
+
+
+def _run_lecturers(args: argparse.Namespace) -> int:
+    """Call the function behind a command that touches students' work."""
+    if args.command == "grade":
+        from .records.command import grade_command
+
+        return grade_command(args)
+    if args.command == "restore":
+        from .records.backup import restore_command
+
+        return restore_command(args.backup)
+    try:
+        from .sealed.doctor import doctor_command
+    except ImportError as error:
+        raise ValueError(f"doctor is not in this edition of the course ({error})") from None
+    return doctor_command()
 
 
 def main(argv: list[str] | None = None) -> int:

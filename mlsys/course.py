@@ -21,9 +21,13 @@ LESSONS = {  # in reading order: minutes, title
     "01_foundations/02_backpropagation": (55, "Backpropagation"),
     "01_foundations/03_optimizers": (50, "Optimizers"),
     "01_foundations/04_learning_or_memorising": (50, "Learning or memorising"),
+    "02_transformers/01_tokens": (50, "Tokens and embeddings"),
+    "02_transformers/02_attention": (60, "Attention and masks"),
+    "02_transformers/03_block": (60, "The block: parameters, FLOPs, memory"),
+    "02_transformers/04_scaling_laws": (60, "Scaling laws"),
 }
 
-PROBLEM_SETS = {"01_foundations": "ps01_foundations"}  # the one that closes each module
+PROBLEM_SETS = {"01_foundations": "ps01_foundations", "02_transformers": "ps02_transformers"}  # the one that closes each module
 POINTS = 40  # of every problem set
 
 

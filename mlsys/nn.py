@@ -105,6 +105,8 @@ class LayerNorm(Module):
     """Rows brought to mean 0 and variance 1, then scaled by gamma (from 1) and shifted by beta (from 0)."""
 
     def __init__(self, d: int, eps: float = 1e-5):
+        if not isinstance(d, (int, np.integer)):
+            raise TypeError(f"LayerNorm: the width d is a whole number, not {type(d).__name__}")
         self.gamma = Parameter(np.ones(d, np.float32), name="gamma")
         self.beta = Parameter(np.zeros(d, np.float32), name="beta")
         self.eps = eps

@@ -40,7 +40,7 @@ def cost_ms(control, value, other, repeats: int = 10) -> float:
 
 
 def main() -> None:
-    print(f"{'widget':20}{'control':24}{'low, ms':>9}{'high, ms':>9}")
+    print(f"{'widget':21}{'control':24}{'low, ms':>9}{'high, ms':>9}")
     for module in pkgutil.iter_modules(mlsys.widgets.__path__):
         for kind in vars(importlib.import_module(f"mlsys.widgets.{module.name}")).values():
             own = isinstance(kind, type) and kind.__module__ == f"mlsys.widgets.{module.name}"
@@ -51,7 +51,7 @@ def main() -> None:
                 first, last = ends(control)
                 low, high = cost_ms(control, first, last), cost_ms(control, last, first)
                 mark = "  above the aim" if max(low, high) > 10 else ""
-                print(f"{kind.__name__:20}{control.description:24}{low:9.2f}{high:9.2f}{mark}")
+                print(f"{kind.__name__:21}{control.description:24}{low:9.2f}{high:9.2f}{mark}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,376 @@
+"""The ledger: one row for each submission that was graded, in the gradebook's own database.
+
+A row is keyed by the hash of submission, tests, grader version and seed, and is written in the same
+transaction as the scores: there is no moment at which one is there without the other. The autograded
+notebook is kept in the store before and published after it; whether it is published is not remembered but
+looked at, so any crash is repaired by the next run.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import sqlalchemy as sql
+from nbgrader import api
+from sqlalchemy.orm import Session, sessionmaker
+
+from .store import Receipt, digest
+
+META = sql.MetaData()
+DONE = sql.Table(
+    "mlsys_done",
+    META,
+    sql.Column("id", sql.Integer, primary_key=True, autoincrement=True),
+    sql.Column("key", sql.String(64), nullable=False, index=True),
+    sql.Column("assignment", sql.String(128), nullable=False),
+    sql.Column("student", sql.String(128), nullable=False),
+    sql.Column("submission", sql.String(64), nullable=False),
+    sql.Column("tests", sql.String(64), nullable=False),
+    sql.Column("version", sql.String(64), nullable=False),
+    sql.Column("seed", sql.String(64), nullable=False),
+    sql.Column("receipt", sql.Integer, nullable=False),
+    sql.Column("graded", sql.String(40), nullable=False),  # UTC, for people; order is by id
+    sql.Column("again", sql.Integer),  # the row whose results this one writes again; none if it was graded
+    sql.Column("results", sql.Text, nullable=False),  # JSON: notebook -> checks, repairs, level, limits, object
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submission to be graded, and all that its result depends on."""
+
+    assignment: str
+    student: str
+    receipt: Receipt
+    tests: str
+    version: str
+    seed: str
+
+    @property
+    def key(self) -> str:
+        parts = [self.assignment, self.student, self.receipt.content, self.tests, self.version, self.seed]
+        return digest(json.dumps(parts).encode())
+
+
+@dataclass(frozen=True)
+class Done:
+    """A row of the ledger."""
+
+    id: int
+    key: str
+    submission: str
+    graded: str
+    results: dict[str, dict]
+
+
+class Mark(NamedTuple):
+    """One graded cell of one submission, as the gradebook has it. waits: whether a person has to mark it."""
+
+    auto: float | None
+    manual: float | None = None
+    extra: float | None = None
+    waits: bool = False
+
+    @property
+    def score(self) -> float:
+        """As nbgrader counts it: marks by hand go before those by machine."""
+        return (self.auto or 0.0 if self.manual is None else self.manual) + (self.extra or 0.0)
+
+
+class Ledger:
+    """The gradebook with the ledger in it. `wait_s`: how long a locked database is waited for."""
+
+    def __init__(self, db_url: str, course_id: str, wait_s: float = 600, say: Callable[[str], None] = print):
+        self.course_id, self.wait_s, self.say = course_id, wait_s, say
+        sqlite = db_url.startswith("sqlite")
+        self.engine = sql.create_engine(db_url, connect_args={"timeout": 2} if sqlite else {})
+        if sqlite:
+            # Take the write lock when a transaction begins: one that reads first could not get it later.
+            @sql.event.listens_for(self.engine, "connect")
+            def no_own_begin(connection, _):
+                connection.isolation_level = None
+
+            @sql.event.listens_for(self.engine, "begin")
+            def begin(connection):
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+        self.sessions = sessionmaker(bind=self.engine)
+        if not self.patiently(self.is_there):
+            self.patiently(lambda: api.Gradebook(db_url, course_id).close())
+        self.patiently(lambda: META.create_all(self.engine))
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def is_there(self) -> bool:
+        """Whether nbgrader's tables and the course's row are in the database."""
+        with self.transaction() as session:
+            has_tables = sql.inspect(session.connection()).has_table("course")
+            return has_tables and session.get(api.Course, self.course_id) is not None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """A session that is written as a whole, or not at all."""
+        with self.sessions() as session, session.begin():
+            yield session
+
+    def patiently(self, work: Callable):
+        """Do some work on the database; while another program holds it, wait, and say so once."""
+        end, told = time.monotonic() + self.wait_s, False
+        while True:
+            try:
+                return work()
+            except (sql.exc.OperationalError, api.InvalidEntry) as error:
+                if "locked" not in str(error) and "busy" not in str(error) or time.monotonic() > end:
+                    raise
+                if not told:
+                    self.say("The gradebook is locked by another program; waiting until it is free.")
+                    told = True
+                time.sleep(0.2)
+
+    # ---- reading ---------------------------------------------------------------------------------------------------
+
+    def rows(self, assignment: str) -> dict[str, list[Done]]:
+        """Student -> all rows, oldest first."""
+
+        def read():
+            with self.transaction() as session:
+                found = session.execute(DONE.select().where(DONE.c.assignment == assignment).order_by(DONE.c.id))
+                return found.mappings().all()
+
+        done: dict[str, list[Done]] = {}
+        for row in self.patiently(read):
+            kept = Done(row["id"], row["key"], row["submission"], row["graded"], json.loads(row["results"]))
+            done.setdefault(row["student"], []).append(kept)
+        return done
+
+    def scores(self, assignment: str) -> dict[str, dict[tuple[str, str], Mark]]:
+        """Student -> (notebook, cell) -> mark."""
+
+        def read():
+            with self.transaction() as session:
+                found = session.execute(
+                    sql.select(
+                        api.SubmittedAssignment.student_id, api.Notebook.name, api.BaseCell.name,
+                        api.Grade.auto_score, api.Grade.manual_score, api.Grade.extra_credit, api.Grade.needs_manual_grade,
+                    )
+                    .join(api.SubmittedNotebook, api.SubmittedNotebook.id == api.Grade.notebook_id)
+                    .join(api.Notebook, api.Notebook.id == api.SubmittedNotebook.notebook_id)
+                    .join(api.BaseCell, api.BaseCell.id == api.Grade.cell_id)
+                    .join(api.SubmittedAssignment, api.SubmittedAssignment.id == api.SubmittedNotebook.assignment_id)
+                    .join(api.Assignment, api.Assignment.id == api.SubmittedAssignment.assignment_id)
+                    .where(api.Assignment.name == assignment)
+                )  # fmt: skip
+                return found.all()
+
+        scores: dict = {}
+        for student, notebook, cell, *mark in self.patiently(read):
+            scores.setdefault(student, {})[notebook, cell] = Mark(*mark)
+        return scores
+
+    def comments(self, assignment: str) -> dict[str, dict[tuple[str, str], str]]:
+        """Student -> (notebook, cell) -> what a person, or else the grader, wrote about an answer."""
+
+        def read():
+            with self.transaction() as session:
+                found = session.execute(
+                    sql.select(
+                        api.SubmittedAssignment.student_id, api.Notebook.name, api.BaseCell.name,
+                        api.Comment.manual_comment, api.Comment.auto_comment,
+                    )
+                    .join(api.SubmittedNotebook, api.SubmittedNotebook.id == api.Comment.notebook_id)
+                    .join(api.Notebook, api.Notebook.id == api.SubmittedNotebook.notebook_id)
+                    .join(api.BaseCell, api.BaseCell.id == api.Comment.cell_id)
+                    .join(api.SubmittedAssignment, api.SubmittedAssignment.id == api.SubmittedNotebook.assignment_id)
+                    .join(api.Assignment, api.Assignment.id == api.SubmittedAssignment.assignment_id)
+                    .where(api.Assignment.name == assignment)
+                )  # fmt: skip
+                return found.all()
+
+        comments: dict = {}
+        for student, notebook, cell, manual, auto in self.patiently(read):
+            comments.setdefault(student, {})[notebook, cell] = manual or auto or ""
+        return comments
+
+    def penalties(self, assignment: str) -> dict[str, dict[str, float]]:
+        """Student -> notebook -> points that are taken off because it came late."""
+
+        def read():
+            with self.transaction() as session:
+                penalty = api.SubmittedNotebook.late_submission_penalty
+                found = session.execute(
+                    sql.select(api.SubmittedAssignment.student_id, api.Notebook.name, penalty)
+                    .join(api.SubmittedNotebook, api.SubmittedNotebook.assignment_id == api.SubmittedAssignment.id)
+                    .join(api.Notebook, api.Notebook.id == api.SubmittedNotebook.notebook_id)
+                    .join(api.Assignment, api.Assignment.id == api.SubmittedAssignment.assignment_id)
+                    .where(api.Assignment.name == assignment, penalty > 0)
+                )
+                return found.all()
+
+        penalties: dict = {}
+        for student, notebook, penalty in self.patiently(read):
+            penalties.setdefault(student, {})[notebook] = penalty
+        return penalties
+
+    def cells(self, assignment: str) -> dict[tuple[str, str], float]:
+        """(notebook, cell) -> points, of every graded cell that the gradebook knows."""
+
+        def read():
+            with self.transaction() as session:
+                found = session.execute(
+                    sql.select(api.Notebook.name, api.GradeCell.name, api.GradeCell.max_score)
+                    .join(api.GradeCell, api.GradeCell.notebook_id == api.Notebook.id)
+                    .join(api.Assignment, api.Assignment.id == api.Notebook.assignment_id)
+                    .where(api.Assignment.name == assignment)
+                )
+                return {(notebook, cell): most for notebook, cell, most in found}
+
+        return self.patiently(read)
+
+    # ---- writing ---------------------------------------------------------------------------------------------------
+
+    def write(
+        self, job: Job, results: dict[str, dict], answers: dict[str, dict[str, str]], late=None, again=None
+    ) -> None:
+        """Write the scores of one submission and its row, in one transaction.
+
+        answers: notebook -> cell -> what the student wrote in the cells that a person marks or may comment.
+        late: nbgrader's plug-in for late penalties. again: the row whose results these are.
+        """
+
+        def work():
+            with self.transaction() as session:
+                submission = submission_row(session, job)
+                old = reset(submission)
+                for notebook in submission.notebooks:
+                    fill(notebook, results.get(notebook.name), answers.get(notebook.name, {}), old)
+                penalize(submission, job, late)
+                if any(check["points"] is None for result in results.values() for check in result["checks"]):
+                    submission.timestamp = None  # a score that is not there yet is not exported as one of today
+                row = {
+                    name: getattr(job, name) for name in ("key", "assignment", "student", "tests", "version", "seed")
+                }
+                about = {"submission": job.receipt.content, "receipt": job.receipt.number, "again": again}
+                when = {"graded": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+                session.execute(DONE.insert().values(**row, **about, **when, results=json.dumps(results)))
+
+        self.patiently(work)
+
+
+def submission_row(session: Session, job: Job) -> api.SubmittedAssignment:
+    """nbgrader's row of a submission with all its parts; what is missing is made, within the session's transaction."""
+    assignment = session.query(api.Assignment).filter_by(name=job.assignment).one()
+    student = session.get(api.Student, job.student)
+    if student is None:
+        # As nbgrader does it, for a student who is not in its list.
+        student = api.Student(id=job.student)
+        session.add(student)
+    found = session.query(api.SubmittedAssignment).filter_by(assignment_id=assignment.id, student_id=job.student)
+    submission = found.one_or_none()
+    if submission is None:
+        submission = api.SubmittedAssignment(assignment=assignment, student=student)
+        session.add(submission)
+    have = {part.notebook.name: part for part in submission.notebooks}
+    for notebook in assignment.notebooks:
+        part = have.get(notebook.name)
+        if part is None:
+            part = api.SubmittedNotebook(notebook=notebook, assignment=submission)
+            session.add(part)
+        graded, told = {grade.cell_id for grade in part.grades}, {comment.cell_id for comment in part.comments}
+        for cell in (*notebook.grade_cells, *notebook.task_cells):
+            if cell.id not in graded:
+                session.add(api.Grade(cell=cell, notebook=part))
+        for cell in (*notebook.solution_cells, *notebook.task_cells):
+            if cell.id not in told:
+                session.add(api.Comment(cell=cell, notebook=part))
+    submission.timestamp = stamp(job.receipt)
+    session.flush()
+    return submission
+
+
+def stamp(receipt: Receipt):
+    """The time of a submission as nbgrader keeps it; None if there is none that can be read."""
+    from nbgrader.utils import parse_utc
+
+    try:
+        return parse_utc(receipt.claimed) if receipt.claimed else None
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def reset(submission: api.SubmittedAssignment) -> dict[str, float | None]:
+    """Take away what an earlier grading by machine left; it, by grade. What people gave stays."""
+    old = {}
+    for notebook in submission.notebooks:
+        notebook.late_submission_penalty = None
+        for grade in notebook.grades:
+            old[grade.id] = grade.auto_score
+            grade.auto_score = None
+        for comment in notebook.comments:
+            comment.auto_comment = None
+    return old
+
+
+def fill(notebook: api.SubmittedNotebook, result: dict | None, answers: dict[str, str], old: dict) -> None:
+    """Scores and comments of one notebook. A cell that no check decided waits for a person."""
+    decided = {check["cell"]: check["points"] for check in result["checks"]} if result else {}
+    texts = {cell.name: cell.source or "" for cell in notebook.notebook.source_cells}
+    for grade in notebook.grades:
+        if grade.name in decided:
+            grade.auto_score = decided[grade.name]
+        elif unanswered(grade.name, answers, texts):
+            grade.auto_score = 0.0
+        if grade.manual_score is None:
+            grade.needs_manual_grade = grade.auto_score is None
+        elif grade.name in decided and grade.auto_score != old[grade.id]:
+            grade.needs_manual_grade = True  # a person gave marks for something else
+    for comment in notebook.comments:
+        if unanswered(comment.name, answers, texts):
+            comment.auto_comment = "No response."
+
+
+def unanswered(cell: str, answers: dict[str, str], printed: dict[str, str]) -> bool:
+    """Whether a cell came back as it was printed, or not at all."""
+    return cell in printed and answers.get(cell, "").strip() in ("", printed[cell].strip())
+
+
+def penalize(submission: api.SubmittedAssignment, job: Job, plugin) -> None:
+    """Late penalties as nbgrader's own step gives them: never below zero, never above the score."""
+    late_s = submission.total_seconds_late
+    if not plugin or late_s <= 0:
+        return
+    for notebook in submission.notebooks:
+        score = sum(Mark(grade.auto_score, grade.manual_score, grade.extra_credit).score for grade in notebook.grades)
+        penalty = plugin.late_submission_penalty(job.student, score, late_s)
+        if penalty is not None:
+            notebook.late_submission_penalty = min(max(penalty, 0), score)
+
+
+def differences(results: dict[str, dict], have: dict) -> list[tuple[str, float | None, float | None]]:
+    """Checks whose score would change: (cell, before, after). What has no score yet is no difference.
+
+    >>> result = {"ps": {"checks": [{"cell": "area-check", "points": 0.0}]}}
+    >>> differences(result, {("ps", "area-check"): Mark(2.0)})
+    [('area-check', 2.0, 0.0)]
+    """
+    changes = []
+    for notebook, result in results.items():
+        for check in result["checks"]:
+            before = have.get((notebook, check["cell"]), Mark(None)).auto
+            if before is not None and before != check["points"]:
+                changes.append((check["cell"], before, check["points"]))
+    return changes
+
+
+def matches(results: dict[str, dict], have: dict[tuple[str, str], Mark]) -> bool:
+    """Whether the gradebook still holds what a row says."""
+    return all(
+        have.get((notebook, check["cell"]), Mark(None)).auto == check["points"]
+        for notebook, result in results.items()
+        for check in result["checks"]
+    )

@@ -1,0 +1,201 @@
+"""Feedback gives nothing away, runs nothing and fetches nothing."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from records_kit import STAND_IN, StandIn, grade, lecturer  # noqa: E402
+
+from grading.answers import read_answers  # noqa: E402
+from grading.cells import role_of  # noqa: E402
+from grading.records.batch import run_batch  # noqa: E402, F401
+from grading.records.feedback import clean, formatted, hidden_lines, page, visible, write_feedback  # noqa: E402
+from grading.records.ledger import Mark  # noqa: E402
+from grading.records.results import fault, graded_cells, missing, plain  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+PS01 = nbformat.read(ROOT / "source/ps01_foundations/ps01_foundations.ipynb", as_version=4)
+EMPTY = {"problem": "", "repairs": [], "checks": []}
+
+
+def lines_of_hidden_tests(master) -> list[str]:
+    """Every line of every hidden test, read without the code under test."""
+    found = []
+    for cell in master.cells:
+        inside = False
+        for line in cell.source.split("\n"):
+            inside = (inside or "### BEGIN HIDDEN TESTS" in line) and "### END HIDDEN TESTS" not in line
+            if inside and "### BEGIN" not in line and line.strip():
+                found.append(line.strip())
+    return found
+
+
+def said(content: str) -> str:
+    """The text of a page with its entities resolved."""
+    return html.unescape(content)
+
+
+def test_no_line_of_a_hidden_test_of_problem_set_one_is_in_any_page():
+    """Not with everything right, nor wrong with a chatty message, nor when outputs repeat the tests."""
+    hidden = lines_of_hidden_tests(PS01)
+    assert len(hidden) > 100
+    own = "\n".join(visible(cell.source) for cell in PS01.cells)  # what the notebook shows anyway
+    secret = [line for line in hidden if line not in own and len(line) > 11]
+    assert len(secret) > 80
+    notebook = nbformat.from_dict(PS01)
+    whole_tests = "\n".join(cell.source for cell in PS01.cells if role_of(cell) == "check")
+    for outcome in ("pass", "wrong", "error in your code"):
+        checks = [
+            {"cell": cell, "outcome": outcome, "points": 0.0, "max_points": most, "hidden": hidden_, "seconds": 1.0,
+             "message": f"{whole_tests}\nTraceback: File \"{ROOT}/grading/x.py\"\nHint: Read the task again."}
+            for cell, most in graded_cells(PS01).items()
+            for hidden_ in [outcome == "wrong"]
+        ]  # fmt: skip
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs = [new_output("stream", text=whole_tests), new_output("error", evalue=whole_tests)]
+        content = page("ps01", PS01, notebook, EMPTY | {"checks": checks, "problem": whole_tests})
+        text = said(content)
+        leaked = [line for line in secret if line in text]
+        assert leaked == [] and str(ROOT) not in text
+        if outcome == "wrong":
+            assert text.count("Hint: Read the task again.") == len(checks)
+
+
+def test_a_hidden_check_says_its_hint_and_no_input():
+    message = "area(320.5) gave 3, expected 4.\nHint: The radius counts twice."
+    checks = [{"cell": "conv-view-check-windows", "outcome": "wrong", "points": 0.0, "max_points": 2.0,
+               "hidden": True, "seconds": 0.0, "message": message}]  # fmt: skip
+    text = said(page("ps01", PS01, nbformat.from_dict(PS01), EMPTY | {"checks": checks}))
+    assert "The radius counts twice." in text and "inputs that you have not seen" in text and "320.5" not in text
+    checks[0]["hidden"] = False
+    assert "area(320.5) gave 3" in said(page("ps01", PS01, nbformat.from_dict(PS01), EMPTY | {"checks": checks}))
+
+
+def test_a_fault_and_a_missing_notebook_are_told_without_their_reasons_inside():
+    result = fault(PS01, "the server at /srv/secret died", "1", "")
+    text = said(page("ps01", PS01, new_notebook(), result | {"problem": ""}))
+    assert "Your lecturer looks at it" in text and "/srv/secret" not in text and "open of 2" in text
+    text = said(page("ps01", PS01, new_notebook(), missing(PS01, "No notebook was handed in.", "1", "")))
+    assert "No notebook was handed in." in text and "(Score: 0 / 40)" in text
+
+
+def png(width: int = 3, height: int = 2) -> str:
+    from PIL import Image
+
+    content = io.BytesIO()
+    Image.new("RGB", (width, height), "red").save(content, "PNG")
+    return base64.b64encode(content.getvalue()).decode()
+
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<a href='javascript:alert(1)'>x</a>",
+    "[x](javascript:alert(1))",
+    "![x](https://evil.example/x.png)",
+    "<iframe src='https://evil.example'></iframe>",
+    "<style>body{display:none}</style>",
+    "<svg onload=alert(1)>",
+    "<b onmouseover=alert(1)>b</b>",
+    "<form action='https://evil.example'><input></form>",
+    "<meta http-equiv=refresh content='0;url=https://evil.example'>",
+    "<base href='https://evil.example'>",
+    "```html\n<script>alert(1)</script>\n```",
+    "<b title='\"><script>alert(1)</script>'>b</b>",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_nothing_of_a_student_runs_in_a_page(attack):
+    cells = [
+        new_markdown_cell(attack),
+        new_code_cell(attack, outputs=[
+            new_output("display_data", {"text/html": attack, "text/plain": attack, "image/svg+xml": attack}),
+            new_output("display_data", {"text/html": attack, "application/javascript": attack}),
+            new_output("stream", text=attack),
+            new_output("display_data", {"image/png": attack}),
+        ]),
+    ]  # fmt: skip
+    result = EMPTY | {"problem": attack, "repairs": [attack]}
+    content = page(attack, PS01, new_notebook(cells=cells), result, {}, {"": attack})
+    tags = re.findall(r"<(/?[a-zA-Z!][^\s>]*)([^>]*)>", content)
+    names = {name.strip("/").lower() for name, _ in tags}
+    assert not names & {"script", "iframe", "form", "input", "svg", "base", "object", "embed", "link", "img"}
+    assert not any(re.search(r"(?i)\bon\w+\s*=|javascript:|src\s*=", rest) for _, rest in tags), tags
+    assert sum(name == "meta" for name, _ in tags) == 2 and sum(name == "style" for name, _ in tags) == 1
+    assert "default-src 'none'" in content
+
+
+def test_formatting_works_and_pictures_are_written_again():
+    assert formatted("**bold** `x < 1`") == "<p><strong>bold</strong> <code>x &lt; 1</code></p>\n"
+    assert "$a_1^2$" in formatted("so $a_1^2$ is")
+    widget = new_output("display_data", {"application/vnd.jupyter.widget-view+json": {}, "image/png": png(),
+                                         "text/plain": "4 blocks"})  # fmt: skip
+    figure = new_output("display_data", {"image/png": png(40, 30), "text/plain": "<Figure>"})
+    big = new_output("display_data", {"image/png": png(3000, 3000)})
+    content = page("t", PS01, new_notebook(cells=[new_code_cell("1", outputs=[widget, figure, big])]), EMPTY)
+    assert content.count('<img alt="output" src="data:image/png;base64,') == 2 and "too large" in content
+    assert "<Figure>" not in said(content) and "http" not in content.replace('http-equiv="Content', "")
+
+
+def test_text_of_outputs_is_clean():
+    assert clean("a\x00b\x1b[31mred\x1b[0m\x1b]8;;http://x\x07link") == "abredlink"
+    assert clean("File /home/lecturer/course/grading/x.py, line 3") == "File …/x.py, line 3"
+    assert clean(r"C:\Users\lecturer\x.py") == "…/x.py"
+    assert clean("12 km/h and a/b and https://example.org/a/b") == "12 km/h and a/b and https://example.org/a/b"
+    assert len(clean("x" * 10**6)) < 21_000 and clean("\ud800") == "?"
+
+
+def test_marks_and_comments_of_a_person_are_there(tmp_path):
+    course = lecturer(tmp_path)
+    grade(course.root)
+    with course.gradebook() as book:
+        row = book.find_grade("row-means-why", STAND_IN, STAND_IN, "ana")
+        row.manual_score, row.needs_manual_grade = 1.5, False
+        book.find_comment("row-means-why", STAND_IN, STAND_IN, "ana").manual_comment = "Which case do you <mean>?"
+        book.db.commit()
+    from records_kit import Wish, places_of
+
+    pages = []
+    for _ in range(2):
+        run_batch(
+            places_of(course.root),
+            Wish(STAND_IN, source=course.root / "inbox"),
+            StandIn,
+            print,
+            version="1",
+            after=lambda batch: pages.append(write_feedback(batch)),
+        )
+    assert pages == [6, 0], "a page that says the same is not written again"
+    text = said((course.root / f"grading/feedback/ana/{STAND_IN}/{STAND_IN}.html").read_text(encoding="utf-8"))
+    assert "(Score: 9.5 / 10)" in text and "1.5 of 2 points" in text and "Which case do you <mean>?" in text
+    others = [name for name in ("ben", "cleo", "dan", "eve", "fay") if re.search(rf"\b{name}\b", text)]
+    assert others == [] and "HIDDEN" not in text and "kibibytes(0, 8)" not in text
+
+
+def test_every_wrong_version_of_problem_set_one_gives_a_page():
+    """Pages of real wrong answers: no hidden line in any, whatever the answer's text is."""
+    versions = [version for version in read_answers(ROOT / "tests/answers/ps01_foundations.py")]
+    secret = hidden_lines(PS01)
+    for version in versions[::5]:
+        notebook = nbformat.from_dict(PS01)
+        for cell in notebook.cells:
+            if cell.id == f"{version.exercise}-answer":
+                cell.source = version.source
+        result = missing(PS01, "", "1", "")
+        text = said(page("ps01", PS01, notebook, result, {"recompute-check-fits": Mark(2.0)}))
+        own = [line for line in secret if line in version.source]
+        assert [line for line in secret if line in text and line not in own] == []
+    assert plain  # the form that workers hand over

@@ -1,0 +1,111 @@
+"""Sealed execution inside nbgrader: scores, feedback and manual marks as ever, and nothing stale or silent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from sealed_kit import STAND_IN, Course, level, solution_of, stand_in, submission  # noqa: E402
+
+from grading.cells import role_of  # noqa: E402
+
+pytestmark = [
+    pytest.mark.nbgrader,
+    pytest.mark.slow,
+    pytest.mark.skipif(level() < 2, reason="no isolation level holds on this machine"),
+]
+RIGHT = {cell.id: solution_of(cell) for cell in stand_in().cells if role_of(cell) in ("answer", "essay")}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A released stand-in, graded by the course's own settings."""
+    course = Course(tmp_path_factory.mktemp("course"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in course.environment(course.root).items():
+            patch.setenv(name, value)
+        course.add_source(STAND_IN, {STAND_IN: stand_in()})
+        course.do("generate_assignment", STAND_IN)
+        course.do("release_assignment", STAND_IN)
+        yield course
+
+
+def submit(course, student: str, data: bytes | None = None) -> Path:
+    """Lay a submission where collect would; the right answers unless `data` is the file."""
+    folder = course.path_of("submitted", student, STAND_IN)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{STAND_IN}.ipynb"
+    if data is None:
+        notebook = submission(stand_in(), RIGHT)
+        data = nbformat.writes(notebook).encode()
+    path.write_bytes(data)
+    return path
+
+
+def grades(course, student: str) -> dict:
+    """Cell -> (automatic score, manual score, whether somebody has to look)."""
+    with course.gradebook() as book:
+        (notebook,) = book.find_submission(STAND_IN, student).notebooks
+        return {g.name: (g.auto_score, g.manual_score, g.needs_manual_grade) for g in notebook.grades}
+
+
+def autograde(course, student: str) -> str:
+    """`nbgrader autograde --force` for one student; its log."""
+    from nbgrader.apps.api import NbGraderAPI
+
+    result = NbGraderAPI(config=course.config()).autograde(STAND_IN, student, force=True)
+    return f"{result.get('log')}{result.get('error')}"
+
+
+def test_a_resubmission_leaves_no_old_score(course):
+    """A broken or emptied resubmission gets its own points and a reason, and manual marks stay."""
+    submit(course, "ada")
+    autograde(course, "ada")
+    assert grades(course, "ada")["kibibytes-check"] == (3, None, False)
+    with course.gradebook() as book:
+        mark = book.find_grade("row-means-why", STAND_IN, STAND_IN, "ada")
+        mark.manual_score, mark.needs_manual_grade = 2, False
+        book.db.commit()
+    submit(course, "ada", b"{ broken")
+    log = autograde(course, "ada")
+    after = grades(course, "ada")
+    assert [after[name][0] for name in ("kibibytes-check", "row-means-check", "row-means-check-edge")] == [0, 0, 0]
+    assert after["row-means-why"][1:] == (2, True), "the manual mark stays, and is to be looked at"
+    assert "is not a notebook" in log
+    course.do("generate_feedback", STAND_IN, "ada")
+    assert "is not a notebook" in (course.path_of("feedback", "ada", STAND_IN) / f"{STAND_IN}.html").read_text(encoding="utf-8")
+
+
+def test_a_fault_is_for_the_lecturer(course):
+    """A check that is broken gives no score at all but a cell to mark by hand."""
+    source = course.root / "source" / STAND_IN / f"{STAND_IN}.ipynb"
+    before = source.read_bytes()
+    submit(course, "bob")
+    try:
+        source.write_bytes(before.replace(b"check.function(kibibytes", b"check.functoin(kibibytes"))
+        assert "grader fault" in autograde(course, "bob")
+    finally:
+        source.write_bytes(before)
+    assert grades(course, "bob")["kibibytes-check"] == (None, None, True)
+    assert grades(course, "bob")["row-means-check"] == (4, None, False)
+    autograde(course, "bob")
+    assert grades(course, "bob")["kibibytes-check"] == (3, None, False)
+
+
+def test_no_hostile_submission_stops_a_batch(course):
+    """A doubled answer, an old schema, an endless loop: stock nbgrader stops at two of them."""
+    submit(course, "carol")
+    text = course.path_of("submitted", "carol", STAND_IN).joinpath(f"{STAND_IN}.ipynb").read_text(encoding="utf-8")
+    notebook = nbformat.reads(text, as_version=4)
+    notebook.cells.append(notebook.cells[4].copy())
+    submit(course, "dan", nbformat.writes(notebook).encode())
+    submit(course, "eve", text.replace('"schema_version": 3', '"schema_version": 1').encode())
+    submit(course, "zoe", b"")
+    log = "".join(autograde(course, student) for student in ("carol", "dan", "eve", "zoe"))
+    scores = [sum(auto or 0 for auto, _, _ in grades(course, student).values()) for student in ("carol", "dan", "eve", "zoe")]
+    assert scores == [8, 8, 8, 0], log

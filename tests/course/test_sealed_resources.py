@@ -1,0 +1,119 @@
+"""Whatever a submission uses up, the batch goes on, honest answers beside it keep their points, and a sentence says why."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from sealed_kit import CHECK, RIGHT, TIGHT, both, graded, level, points, said, verdict  # noqa: E402
+
+pytestmark = pytest.mark.skipif(level() < 2, reason="no isolation level holds on this machine")
+level_three = pytest.mark.skipif(level() < 3, reason=f"needs isolation level 3, this machine reaches {level()}")
+REST = {"row-means-check": 4, "row-means-check-edge": 1}  # what the other exercise keeps
+GOOD = "def kibibytes(n, itemsize):\n    return n * itemsize / 1024\n"
+
+CELLS = {  # an answer cell that does this costs its own exercise at most
+    "R01": "while True: pass\n",
+    "R02": "while True:\n    try:\n        while True: pass\n    except BaseException: pass\n",
+    "R04": "import time\ntime.sleep(3600)\n",
+    "R05": "x = b'x' * (4 << 30)\n",
+    "R06": "import numpy as np\nx = np.ones(1 << 29)\n",
+    "R24": "import time\nwhile True:\n    print('x', end=''); time.sleep(0.2)\n",
+    "R26": "import re\nre.match('(a+)+$', 'a' * 40 + 'b')\n",
+    "exit": "import os\nos._exit(0)\n",
+    "signal": "import os\nos.kill(os.getpid(), 9)\n",
+}
+CALLS = {  # a function that does this when a check calls it
+    "R03": "while True: pass",
+    "R17": "import numpy as np; return np.ones(200_000_000)",
+    "R19": "return 10 ** 1_000_000",
+    "R20": "import itertools; return itertools.count()",
+    "R21": "import ctypes; ctypes.string_at(0)",
+    "deep": "x = []\n    for _ in range(100_000): x = [x]\n    return x",
+}
+
+
+@pytest.mark.parametrize("case", list(CELLS))
+def test_cell(case):
+    report = both(kibibytes=CELLS[case], limits=TIGHT)
+    assert points(report) == {"kibibytes-check": 0} | REST, report.checks
+    assert not report.faults
+
+
+@pytest.mark.parametrize("case", list(CALLS))
+def test_call(case):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    report = both(kibibytes=f"def kibibytes(n, itemsize):\n    {CALLS[case]}\n", limits=TIGHT)
+    assert points(report) == {"kibibytes-check": 0} | REST, report.checks
+    assert verdict(report, "kibibytes-check").outcome in ("limit reached", "wrong", "error in your code")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000, "the grader's own memory grew"
+
+
+BESIDE = {  # done beside an honest answer, which keeps its points
+    "R09": "import threading, time\ntry:\n    for _ in range(500): threading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n"
+    "except RuntimeError: print('stopped at the limit')\n",
+    "R10": "for _ in range(300): print('x' * 100_000)\n",
+    "R11": "import sys\nfor _ in range(300): sys.stderr.write('x' * 100_000)\n",
+    "R13": "from IPython.display import display\nfor n in range(3000): display(n)\n",
+    "R15": "import os\ntry:\n    for n in range(20_000): open(f'f{n}', 'w').close()\nexcept OSError as error: print('stopped', error)\n",
+    "R16": "try:\n    with open('/dev/shm/x', 'wb') as f:\n        for _ in range(200): f.write(b'x' * (1 << 20))\nexcept OSError as error: print('stopped', error)\n",  # noqa: E501
+    "R25": "import matplotlib.pyplot as plt\nplt.figure(figsize=(1000, 1000), dpi=100); plt.plot([1, 2]); plt.show()\n",
+    "K03": "for n in range(400): print('debug', n)\n",
+}
+MUST_SAY = {"R09": "stopped at the limit", "R10": "was left out", "R11": "was left out", "R13": "was left out"}
+
+
+@pytest.mark.parametrize("case", list(BESIDE))
+def test_beside_an_honest_answer(case):
+    if case in ("R15", "R16") and level() < 3:
+        pytest.skip(f"needs isolation level 3, this machine reaches {level()}")
+    report = graded(BESIDE[case] + RIGHT)
+    assert points(report) == {CHECK: 2}, report.checks
+    assert MUST_SAY.get(case, "") in said(report) and ("stopped" in said(report) or case not in ("R15", "R16"))
+    assert len(said(report)) < 3 << 20
+
+
+def test_the_wall_limit_ends_a_submission():
+    """R01, R04: cells that add up past the limit end it; what was not reached is said to be so, and nothing is lost."""
+    from dataclasses import replace
+
+    limits = replace(TIGHT, wall_s=4, cell_s=3)
+    start = time.monotonic()
+    report = both(kibibytes="import time\ntime.sleep(60)\n", row_means="import time\ntime.sleep(60)\n", limits=limits)
+    assert report.score == 0 and time.monotonic() - start < 20 and not report.faults
+
+
+def test_many_added_cells():
+    """R27: 20,000 added text cells."""
+    from nbformat.v4 import new_markdown_cell
+
+    def add(notebook):
+        notebook.cells += [new_markdown_cell(f"cell {n}") for n in range(20_000)]
+
+    report = graded(RIGHT, change=add)
+    assert report.score == 2 and len(report.notebook.cells) < 1000 and "left out" in report.repairs[0]
+
+
+def test_memory_over_many_processes():
+    """R07: the total over many processes."""
+    pytest.skip(f"needs isolation level 4 (a control group), this machine reaches {level()}")
+
+
+@level_three
+def test_files_and_scratch_have_a_size():
+    """One file of 32 MB and 64 MB of scratch, not more."""
+    big = "try:\n    for n in range(9):\n        with open(f'f{n}', 'wb') as f: f.write(b'x' * (16 << 20))\nexcept OSError as error: print('stopped at', n, error)\n"  # noqa: E501
+    assert "stopped at 4" in said(graded(big + RIGHT)) or "stopped at 3" in said(graded(big + RIGHT))
+
+
+def test_the_batch_goes_on():
+    """After all of that a plain answer is graded as ever, and no process of a submission is left."""
+    assert graded(RIGHT).score == 2
+    assert not [p for p in os.listdir("/tmp") if p.startswith("submission-")]
