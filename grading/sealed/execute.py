@@ -47,6 +47,8 @@ class Grader:
     """
 
     def __init__(self, level: str | int = "auto", limits: Limits = USUAL):
+        if str(level) not in ("auto", "3", "2", "1"):
+            raise ValueError(f"level={level!r} is none of auto, 3, 2 and 1")
         self.wanted, self.limits = level, limits
         self.level = 0
         self.student: Server | None = None

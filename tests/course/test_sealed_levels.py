@@ -79,6 +79,12 @@ def test_level_one_only_when_asked_for():
     assert report.level == 1 and report.score == 2
 
 
+@pytest.mark.parametrize("wrong", [4, 0, "best"])
+def test_a_level_that_does_not_exist(wrong):
+    with pytest.raises(ValueError, match="is none of auto, 3, 2 and 1"):
+        Grader(wrong)
+
+
 def test_without_a_sandbox_it_refuses(monkeypatch):
     """C14: no bubblewrap and no Landlock: no grading, and a sentence that says how to get it."""
     monkeypatch.setattr(sandbox, "bubblewrap", lambda: None)
