@@ -36,15 +36,16 @@ HINTS = {
 def source_of(function: FunctionType) -> tuple[ast.FunctionDef, str]:
     """Syntax tree of a function, with the line numbers of its file or notebook cell, and the file's name."""
     code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    if not lines:
+    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
+    tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines) if lines else [])))
+    # Python 3.13 keeps the text of `python -c` under the name <string>, which other executed code has too
+    found = tree.body[0] if tree.body else None
+    if not isinstance(found, ast.FunctionDef) or found.name != function.__name__:
         raise KernelSyntaxError(
             f"the source of {function.__name__} cannot be read; define it in a file or in a notebook cell."
         )
-    block = inspect.getblock(lines[code.co_firstlineno - 1 :])
-    tree = ast.parse(textwrap.dedent("".join(block)))
     ast.increment_lineno(tree, code.co_firstlineno - 1)
-    return tree.body[0], code.co_filename
+    return found, code.co_filename
 
 
 def assigned_names(tree: ast.FunctionDef) -> set[str]:
