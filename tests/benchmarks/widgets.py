@@ -9,22 +9,40 @@ the most allowed is 100 ms; the table says which is missed. Never run by pytest.
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import statistics
 import time
+
+import ipywidgets as w
 
 import mlsys.widgets
 from mlsys.widgets.base import Explorer
 
 
-def ends(control) -> list:
-    """Both ends of a slider, or the first and the last choice."""
-    if hasattr(control, "base"):
+def all_widgets():
+    """Every widget of the course, found in the files: the tests use this too."""
+    for module in pkgutil.iter_modules(mlsys.widgets.__path__):
+        name = f"mlsys.widgets.{module.name}"
+        for item in vars(importlib.import_module(name)).values():
+            if inspect.isclass(item) and issubclass(item, Explorer) and item is not Explorer and item.__module__ == name:
+                yield item
+
+
+def controls(box) -> list:
+    """What a reader can move: all but the sentence and the picture."""
+    return [c for c in box.children if c not in (box.readout, box.picture)]
+
+
+def values(control) -> list:
+    """Both ends of a slider, or all choices."""
+    if isinstance(control, w.FloatLogSlider):
         return [control.base**control.min, control.base**control.max]
-    if hasattr(control, "min"):
+    if isinstance(control, (w.IntSlider, w.FloatSlider)):
         return [control.min, control.max]
-    options = [option[1] if isinstance(option, tuple) else option for option in control.options]
-    return [options[0], options[-1]]
+    if isinstance(control, w.Checkbox):
+        return [False, True]
+    return [option[1] if isinstance(option, tuple) else option for option in control.options]
 
 
 def cost_ms(control, value, other, repeats: int = 10) -> float:
@@ -41,17 +59,12 @@ def cost_ms(control, value, other, repeats: int = 10) -> float:
 
 def main() -> None:
     print(f"{'widget':21}{'control':24}{'low, ms':>9}{'high, ms':>9}")
-    for module in pkgutil.iter_modules(mlsys.widgets.__path__):
-        for kind in vars(importlib.import_module(f"mlsys.widgets.{module.name}")).values():
-            own = isinstance(kind, type) and kind.__module__ == f"mlsys.widgets.{module.name}"
-            if not own or not issubclass(kind, Explorer) or kind is Explorer:
-                continue
-            box = kind()
-            for control in box.children[:-2]:
-                first, last = ends(control)
-                low, high = cost_ms(control, first, last), cost_ms(control, last, first)
-                mark = "  above the aim" if max(low, high) > 10 else ""
-                print(f"{kind.__name__:21}{control.description:24}{low:9.2f}{high:9.2f}{mark}")
+    for kind in all_widgets():
+        for control in controls(kind()):
+            first, *_, last = values(control)
+            low, high = cost_ms(control, first, last), cost_ms(control, last, first)
+            mark = "  above the aim" if max(low, high) > 10 else ""
+            print(f"{kind.__name__:21}{control.description:24}{low:9.2f}{high:9.2f}{mark}")
 
 
 if __name__ == "__main__":

@@ -1,38 +1,11 @@
 """Every widget: answers at both ends of every control, draws both kinds of picture, has labels."""
 
-import importlib
-import inspect
-import pkgutil
 import xml.etree.ElementTree as ET
 
-import ipywidgets as w
 import pytest
 
 import mlsys.widgets
-from mlsys.widgets.base import Explorer
-
-
-def all_widgets():
-    for module in pkgutil.iter_modules(mlsys.widgets.__path__):
-        name = f"mlsys.widgets.{module.name}"
-        for item in vars(importlib.import_module(name)).values():
-            if inspect.isclass(item) and issubclass(item, Explorer) and item is not Explorer and item.__module__ == name:
-                yield item
-
-
-def controls(box):
-    return [c for c in box.children if c not in (box.readout, box.picture)]
-
-
-def values(control):
-    """Both ends of a slider, or all choices."""
-    if isinstance(control, w.FloatLogSlider):
-        return [control.base**control.min, control.base**control.max]
-    if isinstance(control, (w.IntSlider, w.FloatSlider)):
-        return [control.min, control.max]
-    if isinstance(control, w.Checkbox):
-        return [False, True]
-    return [option[1] if isinstance(option, tuple) else option for option in control.options]
+from tests.benchmarks.widgets import all_widgets, controls, values
 
 
 @pytest.mark.parametrize("kind", list(all_widgets()), ids=lambda k: k.__name__)
