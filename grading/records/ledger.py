@@ -149,51 +149,42 @@ class Ledger:
             done.setdefault(row["student"], []).append(kept)
         return done
 
-    def scores(self, assignment: str) -> dict[str, dict[tuple[str, str], Mark]]:
-        """Student -> (notebook, cell) -> mark."""
+    def _of_cells(self, assignment: str, kind, *columns) -> list[tuple]:
+        """Student, notebook, cell and the columns of every row that nbgrader keeps for a cell: a Grade or a Comment."""
 
         def read():
             with self.transaction() as session:
                 found = session.execute(
-                    sql.select(
-                        api.SubmittedAssignment.student_id, api.Notebook.name, api.BaseCell.name,
-                        api.Grade.auto_score, api.Grade.manual_score, api.Grade.extra_credit, api.Grade.needs_manual_grade,
-                    )
-                    .join(api.SubmittedNotebook, api.SubmittedNotebook.id == api.Grade.notebook_id)
+                    sql.select(api.SubmittedAssignment.student_id, api.Notebook.name, api.BaseCell.name, *columns)
+                    .join(api.SubmittedNotebook, api.SubmittedNotebook.id == kind.notebook_id)
                     .join(api.Notebook, api.Notebook.id == api.SubmittedNotebook.notebook_id)
-                    .join(api.BaseCell, api.BaseCell.id == api.Grade.cell_id)
+                    .join(api.BaseCell, api.BaseCell.id == kind.cell_id)
                     .join(api.SubmittedAssignment, api.SubmittedAssignment.id == api.SubmittedNotebook.assignment_id)
                     .join(api.Assignment, api.Assignment.id == api.SubmittedAssignment.assignment_id)
                     .where(api.Assignment.name == assignment)
                 )  # fmt: skip
                 return found.all()
 
+        return self.patiently(read)
+
+    def scores(self, assignment: str) -> dict[str, dict[tuple[str, str], Mark]]:
+        """Student -> (notebook, cell) -> mark."""
+
+        grade = api.Grade
+        found = self._of_cells(
+            assignment, grade, grade.auto_score, grade.manual_score, grade.extra_credit, grade.needs_manual_grade)
         scores: dict = {}
-        for student, notebook, cell, *mark in self.patiently(read):
+        for student, notebook, cell, *mark in found:
             scores.setdefault(student, {})[notebook, cell] = Mark(*mark)
         return scores
 
     def comments(self, assignment: str) -> dict[str, dict[tuple[str, str], str]]:
         """Student -> (notebook, cell) -> what a person, or else the grader, wrote about an answer."""
 
-        def read():
-            with self.transaction() as session:
-                found = session.execute(
-                    sql.select(
-                        api.SubmittedAssignment.student_id, api.Notebook.name, api.BaseCell.name,
-                        api.Comment.manual_comment, api.Comment.auto_comment,
-                    )
-                    .join(api.SubmittedNotebook, api.SubmittedNotebook.id == api.Comment.notebook_id)
-                    .join(api.Notebook, api.Notebook.id == api.SubmittedNotebook.notebook_id)
-                    .join(api.BaseCell, api.BaseCell.id == api.Comment.cell_id)
-                    .join(api.SubmittedAssignment, api.SubmittedAssignment.id == api.SubmittedNotebook.assignment_id)
-                    .join(api.Assignment, api.Assignment.id == api.SubmittedAssignment.assignment_id)
-                    .where(api.Assignment.name == assignment)
-                )  # fmt: skip
-                return found.all()
-
+        comment = api.Comment
+        found = self._of_cells(assignment, comment, comment.manual_comment, comment.auto_comment)
         comments: dict = {}
-        for student, notebook, cell, manual, auto in self.patiently(read):
+        for student, notebook, cell, manual, auto in found:
             comments.setdefault(student, {})[notebook, cell] = manual or auto or ""
         return comments
 
