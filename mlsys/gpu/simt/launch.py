@@ -33,10 +33,10 @@ MARK = "_rewritten_from"
 class Function:
     """A rewritten function: in two versions, plain and traced, each compiled when first needed."""
 
-    def __init__(self, function: FunctionType):
+    def __init__(self, function: FunctionType, source: tuple[ast.FunctionDef, str] | None = None):
         self.function, self.name = function, function.__name__
         self.__name__, self.__doc__, self.__wrapped__ = function.__name__, function.__doc__, function
-        self.tree, self.filename = rewrite.source_of(function)
+        self.tree, self.filename = source or rewrite.source_of(function)
         self.free = rewrite.free_names(self.tree)
         self.parameters = [a.arg for a in self.tree.args.args]
         self.rewritten = {t: rewrite.Rewriter(self.filename, t).function(self.tree) for t in (False, True)}
@@ -88,12 +88,18 @@ class Device(Function):
 class Kernel(Function):
     """A kernel: `k.launch(grid, block, args)` or `k[grid, block](*args)`."""
 
-    def __init__(self, function: FunctionType):
-        super().__init__(function)
+    def __init__(self, function: FunctionType, source: tuple[ast.FunctionDef, str] | None = None):
+        super().__init__(function, source)
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Return) and node.value is not None:
                 raise KernelSyntaxError(f"{self.name}, line {node.lineno}: a kernel returns nothing; it writes to arrays.")
         self.written, self.second_names = rewrite.written_names(self.tree)
+
+    def portable(self) -> dict:
+        """The kernel as plain data, to be run by somebody who does not trust it; see `portable.py`."""
+        from mlsys.gpu.simt.portable import portable
+
+        return portable(self)
 
     def __call__(self, *_):
         raise RuntimeError(f"launch {self.name} with {self.name}.launch(grid, block, args) or {self.name}[grid, block](...).")
