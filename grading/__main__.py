@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def _lecturers(command) -> None:
     grade.add_argument(
         "--names", default="", metavar="REGEX", help="how names in FOLDER hold the student's: (?P<student>...)"
     )
-    grade.add_argument("--jobs", type=int, default=0, help="submissions at once (default: one a core)")
+    grade.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, help="submissions at once (default: one a core)")
     grade.add_argument(
         "--scheduler", default="", metavar="tcp://HOST:PORT", help="grade on the workers of a Dask cluster"
     )
@@ -74,6 +75,13 @@ def _lecturers(command) -> None:
     restore = command("restore", "list the backups of the gradebook, or bring one back")
     restore.add_argument("backup", nargs="?", help="a name of the list, or last")
     command("doctor", "say which isolation holds on this machine, and how to get more")
+
+
+def _count(text: str) -> int:
+    """A whole number from one on."""
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -116,9 +124,7 @@ def run(args: argparse.Namespace) -> int:
 def _run_lecturers(args: argparse.Namespace) -> int:
     """Call the function behind a command that touches students' work."""
     if args.command == "grade":
-        from .records.command import grade_command
-
-        return grade_command(args)
+        return _grade(args)
     if args.command == "restore":
         from .records.backup import restore_command
 
@@ -128,6 +134,20 @@ def _run_lecturers(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise ValueError(f"doctor is not in this edition of the course ({error})") from None
     return doctor_command()
+
+
+def _grade(args: argparse.Namespace) -> int:
+    """Grade; on this machine the servers start before anything else is even imported."""
+    if args.scheduler:
+        from .records.command import grade_command
+
+        return grade_command(args)
+    from .sealed.ahead import Ahead
+
+    with Ahead(args.level, args.jobs) as graders:
+        from .records.command import grade_command
+
+        return grade_command(args, graders)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -143,6 +163,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # jsonschema compiles 38 grammars of internationalised addresses at its import, which is most of what a command
+    # would wait for at its start. No notebook has such a field, and jsonschema does without.
+    sys.modules["rfc3987_syntax"] = None
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", newline="\n")
     sys.exit(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 import time
 import warnings
@@ -16,13 +15,13 @@ from .report import Class, Progress, differences_text, plot, table
 
 
 def grade_command(args, make=None) -> int:
-    """Grade, tell, draw. 0 if nothing is left to do, 1 if something is."""
+    """Grade, tell, draw. 0 if nothing is left to do, 1 if something is. make: gives a Grader; by default one of args.level."""
     warnings.filterwarnings("ignore", module=r"sqlalchemy|nbgrader")
     started = time.monotonic()
     places = places_of()
     wish = Wish(
         args.assignment,
-        args.jobs if args.jobs > 0 else os.cpu_count() or 1,
+        args.jobs,
         args.scheduler,
         args.source,
         args.names,

@@ -19,6 +19,7 @@ import sqlalchemy as sql
 from nbgrader import api
 from sqlalchemy.orm import Session, sessionmaker
 
+from .scores import write_scores
 from .store import Receipt, digest
 
 META = sql.MetaData()
@@ -235,111 +236,16 @@ class Ledger:
         """
 
         def work():
-            with self.transaction() as session:
-                submission = submission_row(session, job)
-                old = reset(submission)
-                for notebook in submission.notebooks:
-                    fill(notebook, results.get(notebook.name), answers.get(notebook.name, {}), old)
-                penalize(submission, job, late)
-                if any(check["points"] is None for result in results.values() for check in result["checks"]):
-                    submission.timestamp = None  # a score that is not there yet is not exported as one of today
+            with self.engine.begin() as db:
+                write_scores(db, job.assignment, job.student, job.receipt, results, answers, late)
                 row = {
                     name: getattr(job, name) for name in ("key", "assignment", "student", "tests", "version", "seed")
                 }
                 about = {"submission": job.receipt.content, "receipt": job.receipt.number, "again": again}
                 when = {"graded": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-                session.execute(DONE.insert().values(**row, **about, **when, results=json.dumps(results)))
+                db.execute(DONE.insert().values(**row, **about, **when, results=json.dumps(results)))
 
         self.patiently(work)
-
-
-def submission_row(session: Session, job: Job) -> api.SubmittedAssignment:
-    """nbgrader's row of a submission with all its parts; what is missing is made, within the session's transaction."""
-    assignment = session.query(api.Assignment).filter_by(name=job.assignment).one()
-    student = session.get(api.Student, job.student)
-    if student is None:
-        # As nbgrader does it, for a student who is not in its list.
-        student = api.Student(id=job.student)
-        session.add(student)
-    found = session.query(api.SubmittedAssignment).filter_by(assignment_id=assignment.id, student_id=job.student)
-    submission = found.one_or_none()
-    if submission is None:
-        submission = api.SubmittedAssignment(assignment=assignment, student=student)
-        session.add(submission)
-    have = {part.notebook.name: part for part in submission.notebooks}
-    for notebook in assignment.notebooks:
-        part = have.get(notebook.name)
-        if part is None:
-            part = api.SubmittedNotebook(notebook=notebook, assignment=submission)
-            session.add(part)
-        graded, told = {grade.cell_id for grade in part.grades}, {comment.cell_id for comment in part.comments}
-        for cell in (*notebook.grade_cells, *notebook.task_cells):
-            if cell.id not in graded:
-                session.add(api.Grade(cell=cell, notebook=part))
-        for cell in (*notebook.solution_cells, *notebook.task_cells):
-            if cell.id not in told:
-                session.add(api.Comment(cell=cell, notebook=part))
-    submission.timestamp = stamp(job.receipt)
-    session.flush()
-    return submission
-
-
-def stamp(receipt: Receipt):
-    """The time of a submission as nbgrader keeps it; None if there is none that can be read."""
-    from nbgrader.utils import parse_utc
-
-    try:
-        return parse_utc(receipt.claimed) if receipt.claimed else None
-    except (ValueError, OverflowError, TypeError):
-        return None
-
-
-def reset(submission: api.SubmittedAssignment) -> dict[str, float | None]:
-    """Take away what an earlier grading by machine left; it, by grade. What people gave stays."""
-    old = {}
-    for notebook in submission.notebooks:
-        notebook.late_submission_penalty = None
-        for grade in notebook.grades:
-            old[grade.id] = grade.auto_score
-            grade.auto_score = None
-        for comment in notebook.comments:
-            comment.auto_comment = None
-    return old
-
-
-def fill(notebook: api.SubmittedNotebook, result: dict | None, answers: dict[str, str], old: dict) -> None:
-    """Scores and comments of one notebook. A cell that no check decided waits for a person."""
-    decided = {check["cell"]: check["points"] for check in result["checks"]} if result else {}
-    texts = {cell.name: cell.source or "" for cell in notebook.notebook.source_cells}
-    for grade in notebook.grades:
-        if grade.name in decided:
-            grade.auto_score = decided[grade.name]
-        elif unanswered(grade.name, answers, texts):
-            grade.auto_score = 0.0
-        if grade.manual_score is None:
-            grade.needs_manual_grade = grade.auto_score is None
-        elif grade.name in decided and grade.auto_score != old[grade.id]:
-            grade.needs_manual_grade = True  # a person gave marks for something else
-    for comment in notebook.comments:
-        if unanswered(comment.name, answers, texts):
-            comment.auto_comment = "No response."
-
-
-def unanswered(cell: str, answers: dict[str, str], printed: dict[str, str]) -> bool:
-    """Whether a cell came back as it was printed, or not at all."""
-    return cell in printed and answers.get(cell, "").strip() in ("", printed[cell].strip())
-
-
-def penalize(submission: api.SubmittedAssignment, job: Job, plugin) -> None:
-    """Late penalties as nbgrader's own step gives them: never below zero, never above the score."""
-    late_s = submission.total_seconds_late
-    if not plugin or late_s <= 0:
-        return
-    for notebook in submission.notebooks:
-        score = sum(Mark(grade.auto_score, grade.manual_score, grade.extra_credit).score for grade in notebook.grades)
-        penalty = plugin.late_submission_penalty(job.student, score, late_s)
-        if penalty is not None:
-            notebook.late_submission_penalty = min(max(penalty, 0), score)
 
 
 def differences(results: dict[str, dict], have: dict) -> list[tuple[str, float | None, float | None]]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -50,6 +51,15 @@ def master_of(step: NbGraderPreprocessor, resources: dict) -> NotebookNode:
     folder = step.parent.parent.coursedir  # of the converter that runs the exporter that runs this step
     path = Path(folder.format_path(folder.source_directory, ".", about["assignment"]), f"{about['notebook']}.ipynb")
     return nbformat.read(path, as_version=4)
+
+
+@cache
+def seeds_of(root: str):
+    """What draws the seed of a student's hidden inputs: the same course secret that `python -m grading grade` uses."""
+    from ..records.places import places_of
+    from ..records.store import Store
+
+    return Store(places_of(Path(root)).store).seed
 
 
 class SubmissionExporter(NotebookExporter):
@@ -95,7 +105,8 @@ class SealedExecute(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Grade the rebuilt notebook and put all outputs into it."""
         about = resources["nbgrader"]
-        report = grader(self.level).grade(master_of(self, resources), nb, about["student"])
+        seed = bytes.fromhex(seeds_of(self.parent.parent.coursedir.root)(about["assignment"], about["student"]))
+        report = grader(self.level).grade(master_of(self, resources), nb, about["student"], seed)
         self.log.info("Isolation level %s; %s of %s points", report.level, report.score, report.max_score)
         for check in report.checks:
             if check.outcome == FAULT:

@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sealed_kit import STAND_IN, Course, level, solution_of, stand_in, submission  # noqa: E402
 
 from grading.cells import role_of  # noqa: E402
+from grading.records.store import Store  # noqa: E402
+from grading.sealed.execute import Grader  # noqa: E402
 
 pytestmark = [
     pytest.mark.nbgrader,
@@ -109,3 +111,15 @@ def test_no_hostile_submission_stops_a_batch(course):
     log = "".join(autograde(course, student) for student in ("carol", "dan", "eve", "zoe"))
     scores = [sum(auto or 0 for auto, _, _ in grades(course, student).values()) for student in ("carol", "dan", "eve", "zoe")]
     assert scores == [8, 8, 8, 0], log
+
+
+def test_hidden_inputs_are_drawn_for_the_student(course, monkeypatch):
+    """nbgrader's own command draws from the course's secret, as `python -m grading grade` does: a re-grade is equal."""
+    seeds, real = [], Grader.grade
+    monkeypatch.setattr(Grader, "grade", lambda self, *args: seeds.append(args[3]) or real(self, *args))
+    for student in ("gil", "hal", "gil"):
+        submit(course, student)
+        autograde(course, student)
+    store = Store(course.root / "grading" / "store")
+    assert [seed.hex() for seed in seeds] == [store.seed(STAND_IN, student) for student in ("gil", "hal", "gil")]
+    assert seeds[0] != seeds[1]
