@@ -69,7 +69,7 @@ def _lecturers(command) -> None:
     grade.add_argument(
         "--level",
         default="auto",
-        choices=["auto", "3", "2", "1"],
+        choices=["auto", "4", "3", "2", "1"],
         help="isolation; 1 is none, and every result says so",
     )
     restore = command("restore", "list the backups of the gradebook, or bring one back")

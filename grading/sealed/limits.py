@@ -14,6 +14,7 @@ class Limits:
     cell_s: float = 30.0  # CPU seconds of one cell; three times that on the clock
     call_s: float = 10.0  # CPU seconds of one call from a check; three times that on the clock
     memory_bytes: int = 3 << 30  # address space of one process
+    group_bytes: int = 4 << 30  # memory of all processes of a submission together; at level 4
     processes: int = 64  # processes and threads, beside those of the grader
     file_bytes: int = 32 << 20
     scratch_bytes: int = 64 << 20

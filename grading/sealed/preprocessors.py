@@ -100,7 +100,7 @@ def forget_scores(about: dict) -> None:
 class SealedExecute(NbGraderPreprocessor):
     """In place of nbgrader's Execute: answers in the sandbox, checks in another process."""
 
-    level = Unicode("auto", help="auto (3, else 2), 3, 2, or 1: no isolation").tag(config=True)
+    level = Unicode("auto", help="auto (4, else 3, else 2), 4, 3, 2, or 1: no isolation").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Grade the rebuilt notebook and put all outputs into it."""

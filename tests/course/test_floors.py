@@ -15,7 +15,7 @@ LIBRARY = ROOT / "mlsys"
 FLOORS = {
     0: "units specs",
     1: "tensor dtypes autograd gradcheck nn optim tokenizer transformer gpu net collectives",
-    2: "parallel cluster data classic post serving datacentre production",
+    2: "parallel cluster data profile classic post serving datacentre production",
     3: "viz",
     4: "widgets",
 }
@@ -59,7 +59,8 @@ def may_import(part: str, other: str) -> bool:
     if part == other:
         return True
     if part in BESIDE or other in BESIDE:
-        return other in BESIDE.get(part, ()) or (part not in BESIDE and FLOOR[part] >= 3)  # pictures and widgets may use what stands beside the stairs
+        # pictures and widgets may use what stands beside the stairs
+        return other in BESIDE.get(part, ()) or (part not in BESIDE and FLOOR[part] >= 3)
     if FLOOR[part] == FLOOR[other] == 1:
         return any({part, other} <= tower for tower in TOWERS)
     return FLOOR[part] >= FLOOR[other]

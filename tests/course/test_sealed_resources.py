@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from sealed_kit import CHECK, RIGHT, TIGHT, both, graded, level, points, said, verdict  # noqa: E402
+from sealed_kit import (  # noqa: E402
+    CHECK,
+    RIGHT,
+    TIGHT,
+    USUAL,
+    both,
+    graded,
+    level,
+    points,
+    said,
+    start_page,
+    submission,
+    verdict,
+)  # fmt: skip
+
+from grading.sealed import Grader, GraderUnavailable, groups  # noqa: E402
 
 pytestmark = pytest.mark.skipif(level() < 2, reason="no isolation level holds on this machine")
 level_three = pytest.mark.skipif(level() < 3, reason=f"needs isolation level 3, this machine reaches {level()}")
@@ -82,8 +99,6 @@ def test_beside_an_honest_answer(case):
 
 def test_the_wall_limit_ends_a_submission():
     """R01, R04: cells that add up past the limit end it; what was not reached is said to be so, and nothing is lost."""
-    from dataclasses import replace
-
     limits = replace(TIGHT, wall_s=4, cell_s=3)
     start = time.monotonic()
     report = both(kibibytes="import time\ntime.sleep(60)\n", row_means="import time\ntime.sleep(60)\n", limits=limits)
@@ -101,9 +116,44 @@ def test_many_added_cells():
     assert report.score == 2 and len(report.notebook.cells) < 1000 and "left out" in report.repairs[0]
 
 
-def test_memory_over_many_processes():
-    """R07: the total over many processes."""
-    pytest.skip(f"needs isolation level 4 (a control group), this machine reaches {level()}")
+MANY = """
+import os, time
+children = []
+for _ in range(6):
+    child = os.fork()
+    if child == 0:
+        text = b"x" * (200 << 20)
+        time.sleep(2)
+        os._exit(0)
+    children.append(child)
+print("killed:", sum(os.waitpid(child, 0)[1] != 0 for child in children))
+"""
+
+
+@pytest.mark.parametrize("isolation", [4, 3])
+def test_memory_over_many_processes(isolation):
+    """R07: six processes of 200 MB, none of which is over its own limit: only a control group caps their sum."""
+    if level() < isolation:
+        pytest.skip(f"needs isolation level {isolation}, this machine reaches {level()}")
+    handed = submission(start_page(), {"gpus-needed-answer": MANY + RIGHT})
+    with Grader(isolation, replace(USUAL, group_bytes=700 << 20)) as grader:
+        report = grader.grade(start_page(), handed, "ada")
+        group = grader.student.group
+        again = grader.grade(start_page(), submission(start_page(), {"gpus-needed-answer": RIGHT}), "ben")
+    killed = int(re.search(r"killed: (\d)", said(report))[1])
+    assert (3 <= killed < 6) if isolation == 4 else killed == 0
+    assert report.score == again.score == 2 and report.level == isolation
+    assert not group or not group.folder.exists()
+
+
+def test_without_a_control_group_level_four_says_why(monkeypatch):
+    """The kernel's tree cannot be written: level 4 refuses with a reason, and "auto" takes the next one."""
+    monkeypatch.setattr(groups, "places", lambda: iter([("cgroup2", Path("/proc/1"))]))
+    with pytest.raises(GraderUnavailable, match="no control group for memory"):
+        Grader(4).open()
+    if level() >= 2:
+        with Grader() as grader:
+            assert grader.level in (2, 3)
 
 
 @level_three
