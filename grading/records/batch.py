@@ -223,11 +223,17 @@ class Batch:
                 yield workers.Task(job.key, job.student, name, text, content, job.seed, self.version)
 
     def named(self, job: Job, results: dict[str, dict]) -> dict[str, dict]:
-        """The results, with a note on each notebook that came under another name."""
+        """The results, with a note on each notebook that came under another name, and on each that was not wanted."""
+        used = set()
         for name, result in results.items():
             file = self.notebook_of(job.receipt, name)
             if file and file != f"{name}.ipynb":
                 result["repairs"] = [*result["repairs"], f"{file} was taken for {name}.ipynb."]
+            used.add(file)
+        left = [file for file in job.receipt.files if file.lower().endswith(".ipynb") and file not in used]
+        if left:
+            first = next(iter(results.values()))
+            first["repairs"] = [*first["repairs"], f"Also handed in, and not graded: {', '.join(left)}."]
         return keep_notebooks(self.places, self.store, job, results)
 
     # ---- where results go ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ decoded and written again. The page holds no script and fetches nothing: its own
 from __future__ import annotations
 
 import base64
+import hmac
 import html
 import io
 import re
@@ -22,7 +23,9 @@ from ..cells import exercise_of
 from ..sealed.report import FAULT, PASS
 from .ledger import Mark
 from .places import put_bytes
+from .store import Receipt, Store
 
+SECRET = "submission_secret.txt"
 HIDDEN = re.compile(r"(?ms)^[^\n]*### BEGIN HIDDEN TESTS.*?(^[^\n]*### END HIDDEN TESTS[^\n]*\n?|\Z)")
 PATHS = re.compile(r"(?<![\w.:/~])(?:[A-Za-z]:[\\/]|[\\/])(?:[^\s\\/'\"<>|:]+[\\/])+([^\s\\/'\"<>|:]*)")
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
@@ -254,7 +257,22 @@ def write_feedback(batch) -> int:
             if not path.is_file() or path.read_bytes() != content:
                 put_bytes(path, content, mode=0o644)
                 written += 1
-        stamp, claimed = folder / "timestamp.txt", f"{batch.jobs[student].receipt.claimed}\n".encode()
-        if claimed.strip() and not (stamp.is_file() and stamp.read_bytes() == claimed):
-            put_bytes(stamp, claimed, mode=0o644)
+        for name, content in for_release(batch.store, batch.jobs[student].receipt).items():
+            path = folder / name
+            if not path.is_file() or path.read_bytes() != content:
+                put_bytes(path, content)
     return written
+
+
+def for_release(store: Store, receipt: Receipt) -> dict[str, bytes]:
+    """What `nbgrader release_feedback` wants beside the pages, for every student: without it the command stops.
+
+    Pages are handed out under a name made from the secret that nbgrader drew when the student submitted. One that was changed, or
+    none, is replaced by one of ours: a page must not lie under a name that somebody can guess.
+    """
+    kept = receipt.files.get(SECRET)
+    secret = store.get(kept).strip() if kept else b""
+    if not re.fullmatch(rb"[0-9a-f]{128}", secret) or len(set(secret)) < 10:
+        parts = f"feedback\0{receipt.assignment}\0{receipt.student}\0{receipt.number}"
+        secret = hmac.new(store.secret(), parts.encode(), "sha512").hexdigest().encode()
+    return {"timestamp.txt": f"{receipt.claimed or receipt.received}\n".encode(), SECRET: secret}

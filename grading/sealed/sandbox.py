@@ -1,8 +1,9 @@
 """Starts the two warm servers, each in a sandbox of its own, and hands them submissions.
 
 Level 4 is level 3 in a control group. Level 3 is bubblewrap with an allow-list: the operating system's
-programs, the Python environment, `mlsys` and this package, all read-only; no network; scratch in memory. Level 2 is Landlock, seccomp and limits,
-for places without user namespaces. Level 1 is a separate process with limits and no isolation.
+programs, the Python environment, `mlsys` and this package, all read-only; no network; scratch in memory.
+Level 2 is Landlock, seccomp and limits, for places without user namespaces. Level 1 is a separate process
+with limits and no isolation.
 Started as root, the servers run as an ordinary account: limits do not bind root.
 """
 

@@ -123,11 +123,11 @@ def lay(course: Course, student: str, answers: dict[str, str] | bytes) -> Path:
     return place
 
 
-def grade(root: Path, make=StandIn, **wish):
+def grade(root: Path, make=StandIn, after=lambda batch: None, **wish):
     """A batch over the inbox of a course; its outcome, and what was said."""
     said: list[str] = []
     options = {"jobs": 2, "source": root / "inbox", "wait_s": 5} | wish
-    outcome = run_batch(places_of(root), Wish(STAND_IN, **options), make, said.append, version="1")
+    outcome = run_batch(places_of(root), Wish(STAND_IN, **options), make, said.append, version="1", after=after)
     return outcome, said
 
 

@@ -64,7 +64,7 @@ def test_each_version_is_kept_also_one_that_comes_back(course):
 
 
 def test_a_view_that_a_crash_took_away_or_somebody_changed(course):
-    """What is gone comes back; what a person laid into submitted/ is a version of its own."""
+    """C09: What is gone comes back; what a person laid into submitted/ is a version of its own."""
     taken(course)
     folder = course.root / "grading" / "submitted" / "ana" / STAND_IN
     remove(folder)
@@ -189,6 +189,7 @@ def handed_in_again(places, receipt) -> bytes:
 
 @POSIX
 def test_times_and_files_that_were_changed_later_are_flagged(course, exchange):
+    """T16, T17 of the table of cases."""
     old = exchange("late", handed_in({}), stamp(-7200))
     places = places_of(course.root)
     (first,) = [receipt for receipt in collect(places, STAND_IN).new if receipt.student == "late"]
@@ -200,6 +201,7 @@ def test_times_and_files_that_were_changed_later_are_flagged(course, exchange):
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file to another account")
 def test_a_folder_of_another_account_is_refused(course, exchange):
+    """T18 of the table of cases."""
     place = exchange("victim", handed_in({}), stamp())
     os.chown(place, 12345, 12345)
     places = places_of(course.root)

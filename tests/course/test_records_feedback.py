@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import os
 import re
 import sys
 from pathlib import Path
@@ -12,10 +13,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbgrader.utils import notebook_hash
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from records_kit import STAND_IN, StandIn, grade, lecturer  # noqa: E402
+from records_kit import RIGHT, STAND_IN, StandIn, grade, lecturer, places_of  # noqa: E402
 
 from grading.answers import read_answers  # noqa: E402
 from grading.cells import role_of  # noqa: E402
@@ -47,7 +49,7 @@ def said(content: str) -> str:
 
 
 def test_no_line_of_a_hidden_test_of_problem_set_one_is_in_any_page():
-    """Not with everything right, nor wrong with a chatty message, nor when outputs repeat the tests."""
+    """H12: Not with everything right, nor wrong with a chatty message, nor when outputs repeat the tests."""
     hidden = lines_of_hidden_tests(PS01)
     assert len(hidden) > 100
     own = "\n".join(visible(cell.source) for cell in PS01.cells)  # what the notebook shows anyway
@@ -119,6 +121,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_of_a_student_runs_in_a_page(attack):
+    """E31 of the table of cases."""
     cells = [
         new_markdown_cell(attack),
         new_code_cell(attack, outputs=[
@@ -166,7 +169,7 @@ def test_marks_and_comments_of_a_person_are_there(tmp_path):
         row.manual_score, row.needs_manual_grade = 1.5, False
         book.find_comment("row-means-why", STAND_IN, STAND_IN, "ana").manual_comment = "Which case do you <mean>?"
         book.db.commit()
-    from records_kit import Wish, places_of
+    from records_kit import Wish
 
     pages = []
     for _ in range(2):
@@ -199,3 +202,27 @@ def test_every_wrong_version_of_problem_set_one_gives_a_page():
         own = [line for line in secret if line in version.source]
         assert [line for line in secret if line in text and line not in own] == []
     assert plain  # the form that workers hand over
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nbgrader's exchange works on Unix only")
+def test_released_pages_reach_their_students_and_nobody_else(tmp_path, monkeypatch):
+    """T19: a secret that was changed, or none, stops nobody's release, and no page lies under a name that can be guessed."""
+    course = lecturer(tmp_path)
+    course.do("generate_assignment", STAND_IN)
+    course.do("release_assignment", STAND_IN)
+    for student in ("yan", "zoe"):
+        course.hand_in(student, STAND_IN, {STAND_IN: RIGHT})
+    (tampered,) = (course.exchange / course.course_id / "inbound").glob("zoe+*")
+    (tampered / "submission_secret.txt").chmod(0o600)
+    (tampered / "submission_secret.txt").write_text("0" * 128)
+    monkeypatch.setenv("MLSYS_EXCHANGE", str(course.exchange))
+    grade(course.root, source=None)
+    grade(course.root, after=write_feedback)
+    assert "yan" in {path.parent.parent.name for path in (course.root / "grading/feedback").glob(f"*/{STAND_IN}/{STAND_IN}.html")}
+    course.command("release_feedback", STAND_IN)
+    released = {path.stem for path in (course.exchange / course.course_id / "feedback").glob("*.html")}
+    assert len(released) == 8 and notebook_hash(secret="0" * 128, notebook_id=STAND_IN) not in released
+    for student, pages in (("yan", 1), ("zoe", 0)):
+        course.exchange_step("FetchFeedback", student, STAND_IN)
+        found = list(course.work_of(student, STAND_IN)[0].parent.glob("feedback/*/*.html"))
+        assert len(found) == pages and all("(Score: 8 / 10)" in path.read_text(encoding="utf-8") for path in found)

@@ -121,6 +121,7 @@ def test_no_stale_score_and_no_orphan_after_a_resubmission(course):
 
 
 def test_a_regrade_waits_for_yes_and_manual_marks_stay(course):
+    """C10 of the table of cases."""
     mark(course, "ana", "row-means-why", 2)
     mark(course, "cleo", "kibibytes-check", 1)
     outcome = regrade(course)
@@ -177,11 +178,14 @@ def test_late_penalties_are_nbgraders(course):
 
 
 def test_a_notebook_under_another_name_and_none_at_all(course):
+    """M11, M12: the released name wins, and the other notebook is named."""
     place = lay(course, "gus", RIGHT)
     (place / NOTEBOOK).rename(place / f"{STAND_IN} (1).ipynb")
     (lay(course, "hal", RIGHT) / NOTEBOOK).unlink()
     (course.root / "inbox/hal/notes.txt").write_text("sorry")
+    (lay(course, "ida", RIGHT) / "draft.ipynb").write_bytes(handed_in({}))
     outcome, _ = grade(course.root)
+    assert scores(course)["ida"] == 8 and "not graded: draft.ipynb" in outcome.lines["ida"].told[0]
     assert scores(course)["gus"] == 8 and "was taken for" in outcome.lines["gus"].told[0]
     assert (
         scores(course)["hal"] == 0 and "is not in the submission, which has notes.txt" in outcome.lines["hal"].review[0]
@@ -246,6 +250,7 @@ def hold_lock(course, seconds: float) -> threading.Thread:
 
 
 def test_a_locked_gradebook_is_waited_for(course, monkeypatch):
+    """C03 of the table of cases."""
     lay(course, "gus", RIGHT)
     monkeypatch.setattr(batches, "back_up", lambda places: None)  # the copy would wait too
     thread = hold_lock(course, 4)  # longer than SQLite itself waits
@@ -294,7 +299,7 @@ def test_two_graders_at_once(course):
 
 
 def test_a_clock_that_jumps_back(course, monkeypatch):
-    """Order is kept by numbers: an hour back in the middle changes neither the newest version nor the newest row."""
+    """C13: Order is kept by numbers: an hour back in the middle changes neither the newest version nor the newest row."""
     lay(course, "ana", RIGHT | {"kibibytes-answer": WRONG_ANSWER})
     real_time, real_gmtime = time.time, time.gmtime
     monkeypatch.setattr(time, "time", lambda: real_time() - 3600)
@@ -310,7 +315,7 @@ def test_a_clock_that_jumps_back(course, monkeypatch):
 
 
 def test_a_newer_version_while_an_older_one_is_graded(course):
-    """What is graded is the version that was collected; the newer one is for the next run."""
+    """C05: What is graded is the version that was collected; the newer one is for the next run."""
     lay(course, "ana", {})
 
     class Meanwhile(StandIn):
@@ -326,7 +331,7 @@ def test_a_newer_version_while_an_older_one_is_graded(course):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a small disk")
 def test_a_full_disk(course, tmp_path):
-    """The run ends with the system's sentence, publishes nothing that is half, and goes on when there is room."""
+    """C07: The run ends with the system's sentence, publishes nothing that is half, and goes on when there is room."""
     grading, disk = course.root / "grading", tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True)

@@ -106,6 +106,7 @@ def with_gradebook(folder: Path):
 
 
 def test_killed_at_random_moments(server, tmp_path):
+    """C01, C06 of the table of cases."""
     course = with_gradebook(tmp_path / "first")
     shutil.copytree(course.root, tmp_path / "timing")
     assert not run(server, tmp_path / "timing", None) and state(tmp_path / "timing")[0] == POINTS

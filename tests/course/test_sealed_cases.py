@@ -14,23 +14,7 @@ with open(HERE / "sealed_cases.csv", newline="", encoding="utf-8") as file:
 FILES = [*HERE.glob("test_sealed_*.py"), *HERE.glob("test_records_*.py"), HERE / "records_kit.py"]
 TEXTS = "\n".join(path.read_text(encoding="utf-8") for path in FILES if path.is_file() and path != Path(__file__))
 ELSEWHERE = {
-    "E31": "pages that a lecturer or student reads: grading/records, tests/course/test_records_feedback.py",
     "H08": "a rule for the lecturer: feedback goes out once, after the deadline; inputs are drawn anew with each seed",
-    "H12": "feedback: tests/course/test_records_feedback.py",
-    "M11": "collection: tests/course/test_records_collect.py",
-    "M12": "collection: tests/course/test_records_collect.py",
-    "T16": "collection: tests/course/test_records_collect.py",
-    "T17": "collection: tests/course/test_records_collect.py",
-    "T18": "collection: tests/course/test_records_collect.py",
-    "T19": "collection: tests/course/test_records_collect.py",
-    "C01": "batches: tests/course/test_records_kill.py",
-    "C03": "batches: tests/course/test_records_grade.py",
-    "C05": "batches: tests/course/test_records_grade.py",
-    "C06": "batches: tests/course/test_records_kill.py",
-    "C07": "batches: tests/course/test_records_grade.py",
-    "C09": "collection: tests/course/test_records_collect.py",
-    "C10": "batches: tests/course/test_records_grade.py",
-    "C13": "batches: tests/course/test_records_grade.py",
 }
 
 
