@@ -23,7 +23,9 @@ POINTS = {student: points for student, (_, points) in CLASS.items()}
 def url(tmp_path_factory):
     """The address of an empty database on a server of this test."""
     pytest.importorskip("psycopg2", reason="PostgreSQL needs psycopg2: pip install psycopg2-binary")
-    programs = [shutil.which(name) for name in ("initdb", "postgres")]
+    debian = [str(path) for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]  # not on PATH there
+    path = os.pathsep.join([os.environ.get("PATH", ""), *debian])
+    programs = [shutil.which(name, path=path) for name in ("initdb", "postgres")]
     if not all(programs):
         pytest.skip("no PostgreSQL server is installed")
     folder = tmp_path_factory.mktemp("postgres")
