@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
 
 from .cells import exercise_of, points_of, role_of
+
+SEEDED = re.compile(r"^test_rng = np\.random\.default_rng\([^,()]+\)$", re.MULTILINE)
 
 TOTALS = (20, 40)
 
@@ -62,6 +65,9 @@ def faults_of(exercise: Exercise) -> Iterator[str]:
         yield "has a check cell and no answer cell"
     if checks and not any("BEGIN HIDDEN TESTS" in cell.source for _, cell in exercise.cells["check"]):
         yield "has no hidden tests"
+    for _, cell in exercise.cells["check"]:
+        if "test_rng =" in cell.source.replace(", ", " = ") and not SEEDED.search(cell.source):
+            yield f"draws in {cell.id} in another form than `test_rng = np.random.default_rng(7)`, the only one that is seeded for a student"
     if sorted(tasks + answers + checks) != tasks + answers + checks or essays and tasks and min(essays) < min(tasks):
         yield "is not in the order task, answer, checks"
 

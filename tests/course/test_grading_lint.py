@@ -114,6 +114,10 @@ CASES = {
     ),
     "marker with text": (swap("### BEGIN HIDDEN TESTS", "# BEGIN HIDDEN TESTS now"), "on a line of its own"),
     "no hidden tests": (lambda text: HIDDEN.sub("", text, count=1), "exercise double-one has no hidden tests"),
+    "seed of another form": (
+        swap("### BEGIN HIDDEN TESTS", "### BEGIN HIDDEN TESTS\ntest_rng, n = np.random.default_rng(7), 3"),
+        "the only one that is seeded",
+    ),
     "all hidden": (
         swap(
             'check.function(double_one, expected=[((1,), 2), ((3,), 6)])\nprint("Visible checks pass; more run when graded.")',
