@@ -65,7 +65,7 @@ def faults_of(exercise: Exercise) -> Iterator[str]:
         yield "has a check cell and no answer cell"
     if checks and not any("BEGIN HIDDEN TESTS" in cell.source for _, cell in exercise.cells["check"]):
         yield "has no hidden tests"
-    for _, cell in exercise.cells["check"]:
+    for _, cell in exercise.cells.get("check", []):
         if "test_rng =" in cell.source.replace(", ", " = ") and not SEEDED.search(cell.source):
             yield f"draws in {cell.id} in another form than `test_rng = np.random.default_rng(7)`, the only one that is seeded for a student"
     if sorted(tasks + answers + checks) != tasks + answers + checks or essays and tasks and min(essays) < min(tasks):
