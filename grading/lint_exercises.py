@@ -67,7 +67,8 @@ def faults_of(exercise: Exercise) -> Iterator[str]:
         yield "has no hidden tests"
     for _, cell in exercise.cells.get("check", []):
         if "test_rng =" in cell.source.replace(", ", " = ") and not SEEDED.search(cell.source):
-            yield f"draws in {cell.id} in another form than `test_rng = np.random.default_rng(7)`, the only one that is seeded for a student"
+            form = "`test_rng = np.random.default_rng(7)`"
+            yield f"draws in {cell.id} in another form than {form}, the only one that is seeded for a student"
     if sorted(tasks + answers + checks) != tasks + answers + checks or essays and tasks and min(essays) < min(tasks):
         yield "is not in the order task, answer, checks"
 
