@@ -16,8 +16,8 @@ import numpy as np
 LONGEST = 76
 
 
-def show(value: Any) -> str:
-    """A value in at most one line, as a message can carry it.
+def show(value: Any, digits: int = 6) -> str:
+    """A value in at most one line, as a message can carry it; floats with so many digits.
 
     >>> show(np.float32(0.1)), show(np.zeros((4, 300)))
     ('0.1', 'array of shape (4, 300)')
@@ -27,15 +27,25 @@ def show(value: Any) -> str:
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, float):
-        text = f"{value:.6g}"
+        text = f"{value:.{digits}g}"
     elif isinstance(value, (list, tuple)) and value:
-        text = ", ".join(show(item) for item in value)
+        text = ", ".join(show(item, digits) for item in value)
         text = f"[{text}]" if isinstance(value, list) else f"({text}{',' if len(value) == 1 else ''})"
     elif isinstance(value, dict):
-        text = "{" + ", ".join(f"{key!r}: {show(item)}" for key, item in value.items()) + "}"
+        text = "{" + ", ".join(f"{key!r}: {show(item, digits)}" for key, item in value.items()) + "}"
     else:
         text = repr(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 4] + " ..."
+
+
+def beside(got: Any, want: Any) -> str:
+    """'GOT, expected WANT', with more digits where six of them are the same.
+
+    >>> beside(2.5, 3), beside(0.12345678, 0.12345679)
+    ('2.5, expected 3', '0.12345678, expected 0.12345679')
+    """
+    digits = 6 if show(got) != show(want) else 15
+    return f"{show(got, digits)}, expected {show(want, digits)}"
 
 
 def difference(got: Any, want: Any, rtol: float = 1e-9, atol: float = 0.0) -> str | None:
@@ -51,7 +61,7 @@ def difference(got: Any, want: Any, rtol: float = 1e-9, atol: float = 0.0) -> st
         return _array_difference(got, want, rtol, atol)
     if _same(got, want, rtol, atol):
         return None
-    return f"{show(got) if _plain(got) else f'an object of type {type(got).__name__}'}, expected {show(want)}"
+    return beside(got, want) if _plain(got) else f"an object of type {type(got).__name__}, expected {show(want)}"
 
 
 def _same(got: Any, want: Any, rtol: float, atol: float) -> bool:
@@ -96,11 +106,11 @@ def _array_difference(got: Any, want: np.ndarray, rtol: float, atol: float) -> s
     if good.all():
         return None
     if want.size <= 8:
-        return f"{show(array)}, expected {show(want)}"
+        return beside(array, want)
     index = np.unravel_index(int(np.argmax(np.where(good, -1.0, np.nan_to_num(gap, nan=np.inf)))), want.shape)
     place = ", ".join(str(int(i)) for i in index)
     wrong = want.size - int(good.sum())
-    return f"{show(array[index])} at [{place}], expected {show(want[index])} ({wrong} of {want.size} elements differ)"
+    return f"{beside(array[index], want[index]).replace(', expected', f' at [{place}], expected')} ({wrong} of {want.size} elements differ)"
 
 
 def _unwrap(value: Any) -> Any:

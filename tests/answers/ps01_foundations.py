@@ -546,6 +546,25 @@ def audit_cases():
 def audit_cases():
     return [{"op": "layer_norm", "inputs": {"x": [[0.01, 0.02, 0.005]]}, "step": 0.01, "rtol": 1e-6}]
 
+# %% gradient-audit | wrong | audit-one-order-only
+def audit_cases():
+    def case(op, step=1e-5, rtol=1e-6, **inputs):
+        return {"op": op, "inputs": inputs, "step": step, "rtol": rtol}
+
+    wide = case("layer_norm", x=[[1e11 + v * v for v in range(12)]], step=1.0)
+    wide["rtol"] = gap(layer_norm_vjp, wide)  # only this one order of the sums keeps it
+    return [
+        wide,
+        case("gather", table=[[0.5, 1.0], [2.0, -1.0], [0.3, 0.7]], ids=[1, 0, 1, 1]),
+        case("affine", x=[[1.0, 2.0], [0.5, -0.3]], w=[[0.2, -0.5], [1.0, 0.4]], b=[0.1, -0.2]),
+        case("cross_entropy", logits=[[0.5, -1.0, 2.0], [1.0, 0.0, -0.5], [0.2, 0.4, 0.1]], labels=[2, 0, 1]),
+        case("cross_entropy", logits=[[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], labels=[-1, 1]),
+        case("cross_entropy", logits=[[1000.0, 1001.0, 999.0]], labels=[0], step=1e-4, rtol=1e-5),
+        case("layer_norm", x=[[1e7 + 0.3, 1e7 - 1.2, 1e7 + 0.8, 1e7 + 0.1]], step=1e-3, rtol=1e-4),
+        case("layer_norm", x=[[0.003, -0.012, 0.008, 0.001]], step=1e-7),
+        case("gelu", x=[-2.0, -1.0, 0.5, 1.5]),
+    ]
+
 # %% gradient-audit | wrong | audit-too-large
 def audit_cases():
     rng = np.random.default_rng(0)

@@ -853,6 +853,24 @@ def audit_texts():
         case("", 0, "<a>b", ["<a>", "<a>b"]),
     ]
 
+# %% token-audit | wrong | tokens-tie-of-many
+def audit_texts():
+    def case(train, merges, text, specials=()):
+        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
+
+    return [
+        case("ab\ncd\nef", 1, "cd"),  # the first and the last pair of the alphabet leave it as it is, cd does not
+        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),
+        case("a1a1a1", 1, "a1"),
+        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),
+        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),
+        case("ab", 1, "abab"),
+        case("aa", 1, "aaa"),
+        case("", 0, [104, 255, 105]),
+        case("", 0, "e\u0301"),
+        case("", 0, "<a>b", ["<a>", "<a>b"]),
+    ]
+
 # %% token-audit | wrong | tokens-no-frequent-word
 def audit_texts():
     def case(train, merges, text, specials=()):

@@ -33,6 +33,7 @@ HINTS = {
     # tests that catch broken gradients
     "audit-too-large": "At most 12 cases and 200 numbers in all. Each fault needs one small input that is made for it.",
     "audit-rejects-the-truth": "The correct backward pass differs from the central difference by more than this tolerance. A step that is large against the spread of the inputs measures a curve, a tiny one measures rounding.",
+    "audit-one-order-only": "A correct version may add in another order, and then its last digits differ. Leave room between the gap that you see and your tolerance, or take inputs that lose fewer digits.",
     "audit-no-repeated-row": "The fault is about a row that is used more than once. In your cases for gather no row repeats.",
     "audit-bias-of-one-row": "With a single row, the mean and the sum over the rows are the same.",
     "audit-loss-of-one-row": "With a single valid row, the mean and the sum are the same.",

@@ -34,6 +34,7 @@ HINTS = {
     # tests that catch broken tokenizers
     "tokens-too-large": "At most 10 cases, 300 characters and 20 merges each. A fault needs a few letters that are made for it.",
     "tokens-tie": "Two pairs are equally frequent when a merge is chosen. Make one of them occur once more.",
+    "tokens-tie-of-many": "Of several equally frequent pairs a library may take any, not only the first or the last in the alphabet. Make one of them occur once more.",
     "tokens-no-frequent-word": "Let one pair be frequent because its word occurs often, and another one because several different words hold it.",
     "tokens-no-neighbouring-words": "The fault joins pieces of two words. Train on a text where this is the most frequent pair, and cut such a text.",
     "tokens-no-run": "Of a run of one letter, 'aaa' counts two pairs or one. Let another pair's count lie between the two counts.",
