@@ -25,9 +25,22 @@ LESSONS = {  # in reading order: minutes, title
     "02_transformers/02_attention": (60, "Attention and masks"),
     "02_transformers/03_block": (60, "The block: parameters, FLOPs, memory"),
     "02_transformers/04_scaling_laws": (60, "Scaling laws"),
+    "03_gpu_architecture/01_sms_and_warps": (55, "SMs and warps"),
+    "03_gpu_architecture/02_memory_and_roofline": (60, "Memory hierarchy and roofline"),
+    "03_gpu_architecture/03_number_formats": (55, "Tensor cores and number formats"),
+    "04_gpu_performance/01_cuda_model": (60, "The CUDA programming model"),
+    "04_gpu_performance/02_coalescing_and_occupancy": (60, "Coalescing and occupancy"),
+    "04_gpu_performance/03_tiling": (60, "Tiling: the GEMM ladder"),
+    "04_gpu_performance/04_fusion": (60, "Fusion and IO-aware kernels"),
+    "04_gpu_performance/05_profiler": (55, "Reading a profiler"),
 }
 
-PROBLEM_SETS = {"01_foundations": "ps01_foundations", "02_transformers": "ps02_transformers"}  # the one that closes each module
+PROBLEM_SETS = {  # the one that closes each module
+    "01_foundations": "ps01_foundations",
+    "02_transformers": "ps02_transformers",
+    "03_gpu_architecture": "ps03_gpu_architecture",
+    "04_gpu_performance": "ps04_gpu_performance",
+}
 POINTS = 40  # of every problem set
 
 

@@ -71,8 +71,9 @@ class Picture:
         ax.set_axis_off()
         ax.set_xlim(0, self.width)
         ax.set_ylim(self.height, 0)
-        for shape in self.shapes:
-            _PNG[shape[0]](ax, *shape[1:])
+        for order, shape in enumerate(self.shapes):  # later shapes lie on top, as in SVG
+            for artist in _PNG[shape[0]](ax, *shape[1:]):
+                artist.set_zorder(order)
         out = io.BytesIO()
         FigureCanvasAgg(figure).print_png(out)
         return out.getvalue()
@@ -215,28 +216,29 @@ def _paper(colour: str) -> str:
     return "#222222" if colour == INK else colour
 
 
-def _png_rect(ax, x, y, w, h, fill, stroke, hatch, opacity) -> None:
+def _png_rect(ax, x, y, w, h, fill, stroke, hatch, opacity) -> list:
     from matplotlib.patches import Rectangle
 
-    ax.add_patch(Rectangle((x, y), w, h, facecolor=_paper(fill), edgecolor=_paper(stroke), alpha=opacity, linewidth=0.8))
+    boxes = [Rectangle((x, y), w, h, facecolor=_paper(fill), edgecolor=_paper(stroke), alpha=opacity, linewidth=0.8)]
     if hatch:
-        ax.add_patch(Rectangle((x, y), w, h, fill=False, edgecolor="#555555", linewidth=0.0, hatch=HATCHES[hatch][1]))
+        boxes.append(Rectangle((x, y), w, h, fill=False, edgecolor="#555555", linewidth=0.0, hatch=HATCHES[hatch][1]))
+    return [ax.add_patch(box) for box in boxes]
 
 
-def _png_line(ax, points, stroke, width, dash) -> None:
-    ax.plot(*zip(*points), color=_paper(stroke), linewidth=width, linestyle=dash or "-")
+def _png_line(ax, points, stroke, width, dash) -> list:
+    return ax.plot(*zip(*points), color=_paper(stroke), linewidth=width, linestyle=dash or "-")
 
 
-def _png_circle(ax, x, y, r, fill, stroke) -> None:
+def _png_circle(ax, x, y, r, fill, stroke) -> list:
     from matplotlib.patches import Ellipse
 
-    ax.add_patch(Ellipse((x, y), 2 * r, 2 * r, facecolor=_paper(fill), edgecolor=_paper(stroke)))
+    return [ax.add_patch(Ellipse((x, y), 2 * r, 2 * r, facecolor=_paper(fill), edgecolor=_paper(stroke)))]
 
 
-def _png_text(ax, x, y, text, size, anchor, fill, bold) -> None:
+def _png_text(ax, x, y, text, size, anchor, fill, bold) -> list:
     place = {"start": "left", "middle": "center", "end": "right"}[anchor]
-    ax.text(x, y, text.replace("$", r"\$"), fontsize=size * 0.92, ha=place, va="baseline", color=_paper(fill),
-            fontweight="bold" if bold else "normal")
+    return [ax.text(x, y, text.replace("$", r"\$"), fontsize=size * 0.92, ha=place, va="baseline", color=_paper(fill),
+                    fontweight="bold" if bold else "normal")]
 
 
 _SVG = {"rect": _svg_rect, "line": _svg_line, "circle": _svg_circle, "text": _svg_text}

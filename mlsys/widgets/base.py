@@ -16,30 +16,34 @@ from ..viz.alt import img
 from ..viz.picture import Picture
 
 LONG = {"description_width": "11em"}
-WIDE = w.Layout(width="34em")
+
+
+def wide(width: str = "34em") -> w.Layout:
+    """A layout of its own for each control, so that one can be hidden without the others."""
+    return w.Layout(width=width)
 
 
 def slider(name: str, value: int, low: int, high: int, step: int = 1) -> w.IntSlider:
     """An integer slider with a label wide enough to read."""
-    return w.IntSlider(value, low, high, step, description=name, style=LONG, layout=WIDE)
+    return w.IntSlider(value, low, high, step, description=name, style=LONG, layout=wide())
 
 
 def float_slider(name: str, value: float, low: float, high: float, step: float, form: str = ".2f") -> w.FloatSlider:
-    return w.FloatSlider(value, min=low, max=high, step=step, description=name, readout_format=form, style=LONG, layout=WIDE)
+    return w.FloatSlider(value, min=low, max=high, step=step, description=name, readout_format=form, style=LONG, layout=wide())
 
 
 def log_slider(name: str, value: float, low: float, high: float, step: float = 0.1, form: str = ".3g") -> w.FloatLogSlider:
     """A slider over powers of ten: low and high are exponents."""
-    return w.FloatLogSlider(value, base=10, min=low, max=high, step=step, description=name, readout_format=form, style=LONG, layout=WIDE)
+    return w.FloatLogSlider(value, base=10, min=low, max=high, step=step, description=name, readout_format=form, style=LONG, layout=wide())
 
 
 def stops(name: str, options: Sequence[tuple[str, float]], value: float) -> w.SelectionSlider:
     """A slider over a few named values: (text beside the slider, value)."""
-    return w.SelectionSlider(options=options, value=value, description=name, style=LONG, layout=w.Layout(width="46em"))
+    return w.SelectionSlider(options=options, value=value, description=name, style=LONG, layout=wide("46em"))
 
 
 def choice(name: str, options: Sequence, value=None) -> w.Dropdown:
-    return w.Dropdown(options=options, value=value if value is not None else options[0], description=name, style=LONG, layout=WIDE)
+    return w.Dropdown(options=options, value=value if value is not None else options[0], description=name, style=LONG, layout=wide())
 
 
 class Explorer(w.VBox):

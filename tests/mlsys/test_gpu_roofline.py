@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mlsys.gpu import Work, attainable_flops, bandwidths, bounds_s, limiter
+from mlsys.gpu.roofline import ceilings, levels, product
 from mlsys.specs import A100_80GB, ACCELERATORS, H100_SXM
 
 
@@ -57,3 +58,37 @@ def test_shared_memory_is_the_faster_roof():
 def test_precision_without_a_peak():
     with pytest.raises(ValueError, match="A100 80GB SXM has no confirmed peak in fp8"):
         bounds_s(Work(1, 1), A100_80GB, "fp8")
+
+
+def test_l2_as_the_white_paper_and_a_later_table_have_it():
+    """5,120 bytes a clock at 1.41 GHz; a table of 2023 (PMC10448217, table 3) prints 7,219 GB/s, and 3,133 for the V100."""
+    assert bandwidths(A100_80GB)["L2"] == pytest.approx(7.219e12, rel=1e-3)
+    assert bandwidths(ACCELERATORS["V100 SXM2"])["L2"] == pytest.approx(3.133e12, rel=1e-3)
+    assert "L2" not in bandwidths(H100_SXM)
+
+
+def test_levels_get_smaller_but_for_the_registers_and_never_slower():
+    for name in ("V100 SXM2", "A100 80GB SXM", "H100 SXM"):
+        found = levels(ACCELERATORS[name])
+        known = [level.bw for level in found if level.bw]
+        assert known == sorted(known)
+        memory, l2, shared, registers = (level.size_bytes for level in found)
+        assert memory > 1000 * l2 and registers > shared
+    with pytest.raises(ValueError, match="MI300X"):
+        levels(ACCELERATORS["MI300X"])
+
+
+def test_ceilings_agree_with_the_plain_roof_and_with_limiter():
+    for m in (1, 64, 512, 4096):
+        work = product(m, 8192, 8192)
+        limits = ceilings(H100_SXM, {"memory": work.intensity})
+        assert min(limits.values()) == pytest.approx(float(attainable_flops(H100_SXM, work.intensity)))
+        assert min(limits, key=limits.get) == limiter(work, H100_SXM)
+    assert product(4096, 4096, 4096).intensity == pytest.approx(1365.33, rel=1e-5)
+    with pytest.raises(ValueError, match="H100 SXM: no bandwidth is known for L2"):
+        ceilings(H100_SXM, {"L2": 1.0})
+
+
+def test_shared_memory_bends_the_a100_at_one_flop_per_byte():
+    """64 multiply-adds and 128 bytes a clock in each SM."""
+    assert A100_80GB.peak("fp32") / bandwidths(A100_80GB)["shared memory"] == pytest.approx(1, rel=2e-3)

@@ -10,8 +10,18 @@ import pytest
 import mlsys.gpu.simt as cuda
 from mlsys import check
 from mlsys.gpu.simt import (
-    KernelSyntaxError, block_dim, block_idx, device, float32, kernel, local, shared, shfl_down, sync_threads, thread_idx,
-)  # fmt: skip
+    KernelSyntaxError,
+    block_dim,
+    block_idx,
+    device,
+    float32,
+    kernel,
+    local,
+    shared,
+    shfl_down,
+    sync_threads,
+    thread_idx,
+)
 from mlsys.gpu.simt.portable import from_portable
 
 TILE = 8
@@ -77,6 +87,24 @@ def test_what_travels_is_plain_data():
     assert set(taken["devices"]) == {"half"} and taken["words"]["cuda.thread_idx"] == "thread_idx"
 
 
+@kernel
+def unwritten(a):
+    """A kernel as a student finds it."""
+    raise NotImplementedError("Replace this line with your answer.")
+
+
+def test_a_kernel_that_is_not_written_says_so():
+    for use in (unwritten.portable, lambda: unwritten.launch(1, 1, (np.zeros(1),))):
+        with pytest.raises(NotImplementedError, match="unwritten is not written yet"):
+            use()
+    with pytest.raises(check.CheckFailed, match="unwritten is not written yet"):
+        check.launch(unwritten, 1, 1, np.zeros(1))
+    with pytest.raises(check.CheckFailed, match="put @kernel"):
+        check.launch(hand_in, 1, 1, np.zeros(1))
+    with pytest.raises(check.CheckFailed):
+        check.launch(hand_in("def f(a): raise NotImplementedError"), 1, 1, np.zeros(1))
+
+
 TABLE = np.zeros(3)
 
 
@@ -135,6 +163,37 @@ def test_only_the_kernel_language_gets_through(text):
         check.launch(hand_in(text), 1, 1, np.zeros(1))
 
 
+USED = {name: name for name in ("range", "shared", "local", "shfl_down", "thread_idx", "float", "len", "min")}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "s = shared(1, range)", "s = shared(10**12, float)", "s = shared(900_000_000, float)", "s = local(900_000_000, float)",
+        "a[0] = a.shape[5]", "a[0] = float()", "a[0] = len()", "a[0] = len(3)", "a[0] = min()", "a[0] = shfl_down(1, 0.5)",
+        "a[0] = shfl_down(1, 1, thread_idx.x)", "thread_idx.x(3)", "a(3)", "break", "a.x += 1", "a[0] = " + "9" * 400,
+    ],
+)  # fmt: skip
+def test_whatever_stops_a_kernel_is_a_failed_check(body):
+    with pytest.raises(check.CheckFailed):
+        check.launch(hand_in(f"def f(a): {body}", words=USED), 1, 32, np.zeros(32, np.float32))
+
+
+@pytest.mark.parametrize("text", ["def f(a: print('ran'), /): pass", "def f(a, a): pass", "def f(*, a): pass"])
+def test_only_plain_parameters(text):
+    with pytest.raises(check.CheckFailed):
+        check.launch(hand_in(text), 1, 1, np.zeros(1))
+
+
+@pytest.mark.parametrize("body", ["(a, a)[0][0] = thread_idx.x", "(a, a)[1][0] += 1", "b = a\n    b[0] = thread_idx.x"])
+def test_a_second_name_hides_no_race(body):
+    try:
+        report = check.launch(hand_in(f"def f(a):\n    {body}", words={"thread_idx": "thread_idx"}), 1, 32, np.zeros(32))
+    except check.CheckFailed:
+        return
+    assert report.races
+
+
 def test_decorators_and_annotations_do_not_run():
     text = "@print('ran')\ndef f(a: print('ran')) -> print('ran'):\n    a[0] = 1"
     numbers = np.zeros(1)
@@ -146,10 +205,12 @@ def test_decorators_and_annotations_do_not_run():
     "taken",
     [
         None, 3, [], {}, "def f(a): pass", hand_in("def f(a): pass") | {"more": 1}, hand_in("def f(a): pass", line=0),
-        hand_in("def f(a): pass", line=10**9), hand_in("def f(a): pass", words={"x": "open"}), hand_in("def f(a): pass", words={"x": ["y"]}),
-        hand_in("def f(a): pass", numbers={"x": "y"}), hand_in("def f(a): pass", numbers={"x": 10**30}), hand_in("def f(a): pass", numbers={3: 4}),
-        hand_in("def f(a): pass", numbers={"_m": 4}), hand_in("def f(a): pass", words={"__builtins__": "min"}), hand_in("#" * 30_000 + "\ndef f(a): pass"),
-        hand_in("def f(a): pass", devices={"g": hand_in("def f(a): eval('1')")}), hand_in("def f(a): pass", devices={"g": 3}),
+        hand_in("def f(a): pass", line=10**9), hand_in("def f(a): pass", words={"x": "open"}),
+        hand_in("def f(a): pass", words={"x": ["y"]}), hand_in("def f(a): pass", words={"__builtins__": "min"}),
+        hand_in("def f(a): pass", numbers={"x": "y"}), hand_in("def f(a): pass", numbers={"x": 10**30}),
+        hand_in("def f(a): pass", numbers={3: 4}), hand_in("def f(a): pass", numbers={"_m": 4}),
+        hand_in("#" * 30_000 + "\ndef f(a): pass"), hand_in("def f(a): pass", devices={"g": 3}),
+        hand_in("def f(a): pass", devices={"g": hand_in("def f(a): eval('1')")}),
         hand_in("def _m(a): pass", name="_m"),
     ],
 )  # fmt: skip

@@ -91,11 +91,15 @@ def _all_of(ufunc):
 FLOAT_FUNCTIONS = "sqrt exp exp2 log log2 sin cos tan tanh floor ceil"
 CALLS = {
     abs: lambda x: np.abs(value(x)),
+    np.abs: lambda x: np.abs(value(x)),
+    math.fabs: _in_float(np.abs),
     min: _all_of(np.fmin),  # as fminf: a number wins over not-a-number
     max: _all_of(np.fmax),
     int: lambda x: cast(x, np.int32),
     float: lambda x: cast(x, np.float32),
     bool: lambda x: cast(x, bool),
+    np.fmin: _all_of(np.fmin),
+    np.fmax: _all_of(np.fmax),
     np.minimum: _all_of(np.minimum),
     np.maximum: _all_of(np.maximum),
     np.bitwise_count: lambda x: np.bitwise_count(value(x)).astype(np.int32),

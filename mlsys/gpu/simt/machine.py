@@ -8,6 +8,7 @@ Lessons: SMs and warps, CUDA programming model.
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 
 import numpy as np
@@ -17,9 +18,10 @@ from mlsys.gpu.simt.errors import BarrierError, EndlessLoop, KernelError, UnsetR
 from mlsys.gpu.simt.language import CALLS, Index, Word
 from mlsys.gpu.simt.masks import Geometry, Mask, empty, full
 from mlsys.gpu.simt.memory import Array, Local, Shared, chosen
-from mlsys.gpu.simt.values import FLOAT32, cast, meet, truth, value
+from mlsys.gpu.simt.values import FLOAT32, INT32, cast, meet, truth, value
 
 MAX_SHARED = 232_448  # bytes per block: 227 KiB on the H100, less on others
+MAX_LOCAL = 512 << 10  # bytes per thread, on every GPU of the last ten years
 
 
 class Loop:
@@ -94,8 +96,8 @@ class Machine:
         loop.rounds += 1
         if loop.rounds > self.max_rounds:
             raise EndlessLoop(
-                f"the loop of line {loop.line} has gone through {self.max_rounds} rounds;"
-                " if that is meant, launch with a larger max_rounds."
+                f"the loop of line {loop.line} has gone through {self.max_rounds} rounds and does not end"
+                " (a launch can allow more: max_rounds)."
             )
         return self.mask.some
 
@@ -223,7 +225,9 @@ class Machine:
 
     def load(self, array, index, line: int) -> np.ndarray:
         if not isinstance(array, Array):
-            if isinstance(array, tuple) and isinstance(index, int):
+            if isinstance(array, tuple) and isinstance(index, int) and all(isinstance(extent, int) for extent in array):
+                if not -len(array) <= index < len(array):
+                    raise KernelError(f"a shape of length {len(array)} is indexed with {index}.")
                 return array[index]  # a.shape[0]
             raise KernelError(f"a {type(array).__name__} is indexed; only arrays are.")
         position = array.flat_index(index, self.mask, "reads")
@@ -244,11 +248,17 @@ class Machine:
         sizes = tuple(int(value(s).item()) if value(s).size == 1 else 0 for s in shape)
         if min(sizes) < 1:
             raise KernelError(f"the shape of a {kind.space} array must be positive and the same for all threads.")
+        dtype = np.dtype({int: INT32, float: FLOAT32}.get(dtype, dtype) if isinstance(dtype, type) else dtype)
+        if dtype.kind not in "biuf":
+            raise KernelError(f"a {kind.space} array of {dtype}; a kernel works on bools, integers and floats.")
         key = (*site, sizes)
         if key not in self.arrays:
-            self.arrays[key] = kind("", sizes, np.dtype(dtype), self.geometry)
-            if self.shared_bytes() > MAX_SHARED:
-                raise KernelError(f"{self.shared_bytes()} bytes of shared memory; a block has at most {MAX_SHARED}.")
+            size_bytes, most = math.prod(sizes) * dtype.itemsize, MAX_LOCAL
+            if kind is Shared:
+                size_bytes, most = size_bytes + self.shared_bytes(), MAX_SHARED
+            if size_bytes > most:
+                raise KernelError(f"{size_bytes} bytes of {kind.space} memory; a {kind.owner} has at most {most}.")
+            self.arrays[key] = kind("", sizes, dtype, self.geometry)
         return self.arrays[key]
 
     def shared_bytes(self) -> int:
@@ -280,14 +290,24 @@ class Machine:
         wanted, self.wanted = self.wanted, True
         if hasattr(function, "run_on"):
             return self.device(function, arguments, keywords, wanted)
-        if isinstance(function, type) and issubclass(function, np.generic):
-            return cast(arguments[0], function)
-        if function is len and isinstance(arguments[0], Array):
-            return arguments[0].shape[0]
-        if function in CALLS and not keywords:
-            return CALLS[function](*arguments)
+        if isinstance(function, np.ndarray | Array | Index):
+            raise KernelError("a number, an array or an index is called like a function; elements are read with [ ].")
+        if function is len or function in CALLS or isinstance(function, type) and issubclass(function, np.generic):
+            return self.plain_call(function, arguments, keywords)
         name = getattr(function, "__name__", repr(function))
         raise KernelError(f"{name}() cannot be called in a kernel; a function of your own needs @device.")
+
+    def plain_call(self, function, arguments: tuple, keywords: dict):
+        """`len`, a number type, or a function of numbers."""
+        try:
+            if function is len:
+                return arguments[0].shape[0]
+            if function in CALLS:
+                return CALLS[function](*arguments, **keywords)
+            (given,) = arguments
+            return cast(given, function, **keywords)
+        except (TypeError, ValueError, AttributeError, IndexError):
+            raise KernelError(f"{function.__name__}() cannot be called with these arguments in a kernel.") from None
 
     def device(self, function, arguments: tuple, keywords: dict, wanted: bool):
         """A device function: runs in the active lanes, and its jumps are its own."""

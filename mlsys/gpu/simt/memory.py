@@ -84,7 +84,7 @@ class Global(Array):
 class Shared(Array):
     """One copy for each block."""
 
-    space = "shared"
+    space, owner = "shared", "block"
 
     def __init__(self, name: str, shape, dtype, geometry: Geometry):
         super().__init__(name, shape, dtype, geometry)
@@ -126,7 +126,7 @@ class Shared(Array):
 class Local(Array):
     """One copy for each thread. Laid out so that one element of all lanes is contiguous."""
 
-    space = "local"
+    space, owner = "local", "thread"
 
     def __init__(self, name: str, shape, dtype, geometry: Geometry):
         super().__init__(name, shape, dtype, geometry)

@@ -21,6 +21,7 @@ from mlsys.gpu.simt import language
 from mlsys.gpu.simt.errors import KernelSyntaxError
 from mlsys.gpu.simt.language import CALLS, Index, Word
 from mlsys.gpu.simt.launch import Device, Function, Kernel
+from mlsys.gpu.simt.rewrite import is_stub
 
 MAX_TEXT, MAX_DEVICES, MAX_INT = 20_000, 20, 2**63
 TYPES = (np.bool_, np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8, np.uint32)
@@ -32,13 +33,13 @@ WORDS = {  # everything that a kernel may name, by one name each
 NAMES = {id(thing): name for name, thing in WORDS.items()}
 FIELDS = {"name": str, "text": str, "line": int, "numbers": dict, "words": dict, "devices": dict}
 ATTRIBUTES = {"x", "y", "z", "shape", "size", "dtype"}
-REFUSED = "a kernel that is handed in may use its parameters, numbers, the words of the kernel language and device functions"
+REFUSED = "a kernel that is handed in uses its parameters, numbers, words of the kernel language and device functions only"
 
 
 def portable(function: Function) -> dict:
     """Text, outside numbers, outside words and device functions of a kernel, as plain data.
 
-    Raises TypeError if the kernel uses anything else from outside.
+    Raises TypeError if the kernel uses anything else from outside, NotImplementedError if it is not written yet.
 
     >>> from mlsys.gpu.simt import kernel, thread_idx
     >>> K = 3
@@ -49,6 +50,8 @@ def portable(function: Function) -> dict:
     >>> taken["numbers"], taken["words"]
     ({'K': 3}, {'thread_idx': 'thread_idx'})
     """
+    if any(is_stub(node) for node in ast.walk(function.tree)):
+        raise NotImplementedError(f"{function.name} is not written yet")
     out = {"name": function.name, "text": text_of(function.function), "line": function.tree.lineno,
            "numbers": {}, "words": {}, "devices": {}}  # fmt: skip
     modules = {n.value.id for n in ast.walk(function.tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
@@ -84,10 +87,11 @@ def from_portable(taken: dict) -> Kernel:
 
     taken: plain data from another process, not trusted. Raises KernelSyntaxError with a sentence.
 
-    >>> from_portable({"name": "f", "text": "def f(a): open('x')", "line": 1, "numbers": {}, "words": {}, "devices": {}})
+    >>> parts = {"name": "f", "line": 1, "numbers": {}, "words": {}, "devices": {}}
+    >>> from_portable(parts | {"text": "def f(a): open('x')"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    mlsys.gpu.simt.errors.KernelSyntaxError: f uses open; a kernel that is handed in may use its parameters, numbers, the words of the kernel language and device functions.
+    mlsys.gpu.simt.errors.KernelSyntaxError: f uses open; a kernel ... words of the kernel language and device functions only.
     """
     return rebuild(taken, Kernel, 0)
 
@@ -118,7 +122,7 @@ def require_form(taken: dict, depth: int) -> None:
     if type(taken) is not dict or {k: type(v) for k, v in taken.items()} != FIELDS:
         raise KernelSyntaxError("this is no kernel: hand in what its portable() gives.")
     if len(taken["text"]) > MAX_TEXT or len(taken["devices"]) > MAX_DEVICES or depth > 3 or not 0 < taken["line"] < 10_000:
-        raise KernelSyntaxError(f"the kernel has more than {MAX_TEXT} characters, {MAX_DEVICES} device functions or 10,000 lines before it.")
+        raise KernelSyntaxError(f"the kernel has more than {MAX_TEXT} characters, {MAX_DEVICES} device functions or 10,000 lines above it.")
     for name in (*taken["numbers"], *taken["words"], *taken["devices"]):
         if type(name) is not str or not all(part.isidentifier() for part in name.split(".")):
             raise KernelSyntaxError(f"{name!r} is no name that a kernel can use.")
@@ -157,8 +161,9 @@ def require_language(tree: ast.FunctionDef, name: str, outside: dict) -> None:
 
     Raises KernelSyntaxError.
     """
-    if tree.args.defaults or tree.args.kw_defaults or tree.args.kwonlyargs or tree.args.vararg or tree.args.kwarg:
-        raise KernelSyntaxError(f"{name} has plain parameters only, without defaults, `*` or `**`.")
+    more = ("posonlyargs", "kwonlyargs", "defaults", "kw_defaults", "vararg", "kwarg")
+    if any(getattr(tree.args, part) for part in more) or getattr(tree, "type_params", ()):
+        raise KernelSyntaxError(f"{name} has plain parameters only, without defaults, types, `/`, `*` or `**`.")
     parts = [node for statement in tree.body for node in ast.walk(statement)]
     own = {a.arg for a in tree.args.args} | {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for node in parts:

@@ -68,8 +68,8 @@ def written_names(tree: ast.FunctionDef) -> tuple[set[str], bool]:
     """
     written, second = set(), set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-            written.add(node.value.id)
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            written |= {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
         elif isinstance(node, ast.Call):
             written |= {a.id for a in node.args if isinstance(a, ast.Name)}
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Tuple):
@@ -89,6 +89,14 @@ def jumps_out(statement: ast.stmt) -> bool:
 def may_touch_memory(node: ast.expr) -> bool:
     """Whether evaluating an expression in lanes that do not want it could do harm."""
     return any(isinstance(n, ast.Subscript | ast.Call | ast.Div | ast.FloorDiv | ast.Mod) for n in ast.walk(node))
+
+
+def is_stub(node: ast.AST) -> bool:
+    """Whether a statement is `raise NotImplementedError`, with or without words."""
+    if not isinstance(node, ast.Raise) or node.cause:
+        return False
+    what = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    return isinstance(what, ast.Name) and what.id == "NotImplementedError"
 
 
 def has(name: str) -> str:
@@ -204,6 +212,8 @@ class Rewriter:
         target = node.target
         if isinstance(target, ast.Name):
             return self.step(node) + self.put(target, self.binary(node.op, target, node.value, node), node)
+        if not isinstance(target, ast.Subscript):
+            self.refuse(node, "only a variable or an array element can be assigned to")
         array, index = self.temporary(), self.temporary()
         out = self.lines(f"{array} = __A\n{index} = __I", A=self.expr(target.value), I=self.expr(target.slice))
         old = self.lines(f"{M}.load({array}, {index}, {node.lineno})")[0].value
@@ -257,6 +267,12 @@ class Rewriter:
     def do_Return(self, node):
         value = self.expr(node.value) if node.value is not None else ast.Constant(None)
         return self.step(node) + self.lines(f"{M}.leave(__V)", V=value)
+
+    def do_Raise(self, node):
+        """`raise NotImplementedError` marks a kernel that is still to be written: raised when it is launched."""
+        if not is_stub(node):
+            self.unknown(node, node)
+        return self.lines(f"raise NotImplementedError('{self.name} is not written yet')")
 
     # expressions ------------------------------------------------------------
 

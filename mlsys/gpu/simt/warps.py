@@ -34,6 +34,8 @@ def source_lanes(how: str, distance: np.ndarray, width: int) -> np.ndarray:
 
 def shuffle(geometry: Geometry, mask: Mask, how: str, of, distance, width: int) -> np.ndarray:
     """Each lane's value of the lane that `how` and `distance` name, as (blocks, threads)."""
+    if value(distance).dtype.kind not in "iu":
+        raise KernelError(f"a shuffle over {value(distance).dtype} lanes; their number is an integer.")
     if width not in (1, 2, 4, 8, 16, 32):
         raise KernelError(f"a shuffle has width={width}; it must be a power of two up to 32.")
     of = np.broadcast_to(value(of), geometry.shape)

@@ -1,0 +1,28 @@
+"""Hints of lesson 4.2, coalescing and occupancy."""
+
+HINTS = {
+    "lines-for-sectors": "You count lines of 128 bytes. Caches keep track of lines, but what moves is sectors of 32 bytes, only those that are touched.",
+    "a-sector-for-each-lane": "A sector moves once for a request, however many lanes need it.",
+    "span-cut-into-sectors": "The distance from the first byte to the last says too little: sectors begin at multiples of 32, and those between two lanes need not move.",
+    "everything-moved-is-used": "A sector moves whole, even if lanes asked for 4 of its 32 bytes. Count what is left over.",
+    "shared-bytes-counted-twice": "Several lanes can ask for the same byte. It is one byte of the sector that is used, not several.",
+    "end-of-an-element-forgotten": "An element at byte 30 with 4 bytes ends at byte 33, in the next sector. You look only at where it begins.",
+    "idle-lanes-read-address-0": "None means that the lane takes no part. It does not read address 0 or any other.",
+    "granularity-ignored": "Registers are not handed out one by one. What does a warp with 33 registers a thread really get?",
+    "floor-of-warps": "A block of 48 threads takes 2 warps, not 1: a warp that is half empty fills its slot all the same.",
+    "block-cap-ignored": "An SM also has a fixed number of slots for blocks, however small these are.",
+    "one-pool-of-registers": "The registers lie in four partitions, and a warp lives in one of them. What is left over in two partitions does not make room for a warp.",
+    "occupancy-of-threads": "Occupancy counts warps, not threads: a block of 48 threads holds 2 warp slots.",
+    "kept-memory-ignored": "From each block's shared memory the system keeps some for itself. It has to fit as well.",
+    "steps-of-shared-memory-ignored": "Shared memory is handed out in steps too: round what a block takes up to the next one.",
+    "all-kept-at-once": "The system keeps its bytes for every block that moves in, not once for the SM.",
+    "writes-like-reads": "Only the reads have a stride. The writes lie side by side, and all that they move is used.",
+    "whole-lines-move": "You let lines of 128 bytes move. Only touched sectors do, and those have 32.",
+    "no-end-to-the-stride": "From some stride on each lane has a sector of its own, and 32 lanes cannot touch more than 32. An offset matters too.",
+    "offset-in-bytes": "The offset counts elements, not bytes.",
+    "useful-bytes-counted-once": "The program needs each element twice: it reads it and it writes it.",
+    "full-occupancy-every-time": "You let 64 warps be there. With these registers fewer fit; more loads in each thread make up for it.",
+    "registers-of-loads-forgotten": "Bytes in flight need registers as well, so every load more can cost warps.",
+    "threads-for-warps": "A warp is 32 threads, and each of them has its loads in flight.",
+    "more-registers-than-there-are": "A thread has 255 registers at most, with everything that it has in flight.",
+}

@@ -1,0 +1,26 @@
+"""Hints of lesson 4.5, reading a profiler."""
+
+HINTS = {
+    "durations-added-up": "Moments at which two rows overlap were counted twice. A device that does two things at once is busy once.",
+    "streams-averaged": "You averaged over streams. A device is busy while any of its streams runs, however many others are empty.",
+    "hidden-communication-counted": "These parts sum to more than the wall time. Communication beside a kernel costs nothing; count what no kernel hides, and copies likewise.",
+    "cpu-wait-charged-to-the-device": "Rows of the host were counted as work of the device. While the host waits, the device may be busy or idle: only its own rows say which.",
+    "percent-of-busy-time": "These are shares of busy time. Of the wall time the window is the whole, idle time included.",
+    "warm-up-included": "Rows outside of the window were counted, or in full where they only reach into it. Cut each row at the window first.",
+    "rows-at-the-edge-dropped": "A row that begins before the window or ends behind it still has a part inside. Cut such rows instead of dropping them.",
+    "whole-trace-for-the-wall": "The wall time is the length of the window, not of the whole trace.",
+    "larger-of-the-two-percentages": "The larger of two small percentages is still small. A pipe that is busy for a third of the time is not what the launch waits for.",
+    "occupancy-asked-first": "Few resident warps are no harm where they keep a pipe busy. Look at the pipes before you look at occupancy.",
+    "percent-taken-for-a-share": "The counters are percentages, from 0 to 100: compared with 0.6 nearly everything is busy.",
+    "memory-asked-first": "Both pipes are above 60 % here; the busier one is in the way.",
+    "active-warps-read-as-a-limit": "Few active warps are a fact, not a cause. Ask the limits whether a resource keeps warps out, and the grid whether there are blocks to let in.",
+    "small-grid-called-occupancy": "All blocks of this grid are on the GPU already. Room for more of them would stay empty.",
+    "registers-alone": "Registers are one of the limits. Shared memory and the number of blocks keep warps out as well.",
+    "latency-for-everything-low": "Both pipes are low here because a resource keeps most warps out: with more of them the same latency would be hidden.",
+    "savings-taken-off-the-step": "You took the savings off the step. Chains that run beside each other do not add up: after a repair the longest of those left decides.",
+    "chains-added-up": "Loader, host and device work at the same time. The step takes as long as the longest of them, not as their sum.",
+    "host-chain-forgotten": "With its batches there and its communication hidden, the device still waits for launches. The host's own time is a chain too.",
+    "all-communication-hidden": "The last all-reduce begins when backward is over, so nothing is left to hide it behind.",
+    "sync-costs-nothing": "After each wait of the host the device stands still until it is given work again; while the fault is there, that is part of its chain.",
+    "speed-up-instead-of-time": "This is a ratio of two steps. Milliseconds were asked for.",
+}
