@@ -35,7 +35,7 @@ from kit.course import Course  # noqa: E402
 from grading.student_edition import Printer  # noqa: E402
 from tests.benchmarks.grading import STOCK  # noqa: E402
 
-BEFORE, AFTER = "good1", "good2"
+BEFORE, AFTER = "agood", "zgood"  # nbgrader goes by name
 TIME = "2026-01-01 10:00:00 UTC"
 
 
@@ -103,18 +103,17 @@ class Machine:
 
 
 def scores(root: Path) -> dict[str, float | None]:
-    """Student -> points as the gradebook counts them, by checks and as extra credit; None where a time or a score is missing."""
+    """Student -> points as nbgrader exports them, by checks and as extra credit; None for a submission without a time, which waits."""
     book = root / "grading" / "gradebook.db"
     if not book.is_file():
         return {}
     with contextlib.closing(sqlite3.connect(book)) as db:
         found = db.execute(
-            "SELECT s.student_id, sum(coalesce(g.auto_score, 0) + coalesce(g.extra_credit, 0)),"
-            " sum(c.type = 'GradeCell' AND b.cell_type = 'code' AND g.auto_score IS NULL)"
-            " FROM submitted_assignment s JOIN submitted_notebook n ON n.assignment_id = s.id JOIN grade g ON g.notebook_id = n.id"
-            " JOIN base_cell c ON c.id = g.cell_id LEFT JOIN grade_cells b ON b.id = c.id GROUP BY s.student_id"
+            "SELECT s.student_id, sum(coalesce(g.auto_score, 0) + coalesce(g.extra_credit, 0)), s.timestamp IS NULL"
+            " FROM submitted_assignment s JOIN submitted_notebook n ON n.assignment_id = s.id"
+            " LEFT JOIN grade g ON g.notebook_id = n.id GROUP BY s.student_id"
         ).fetchall()
-    return {student: None if undecided else points for student, points, undecided in found}
+    return {student: None if waits else points or 0.0 for student, points, waits in found}
 
 
 def harm_of(root: Path, student: str, machine: Machine) -> list[str]:
@@ -124,7 +123,7 @@ def harm_of(root: Path, student: str, machine: Machine) -> list[str]:
     size = autograded.stat().st_size if autograded.is_file() else 0
     text = autograded.read_text(encoding="utf-8", errors="replace") if size else ""
     outputs = text if size > 9_000_000 else "".join(str(c.get("outputs", "")) for c in (nbformat.reads(text, 4).cells if text else []))
-    for sign, words in ((MARKER, "reads the solutions"), ("HIDDEN-TEXT", "prints a hidden test"), ("LISTED ['good", "lists students")):
+    for sign, words in ((MARKER, "reads the solutions"), ("HIDDEN-TEXT", "prints a hidden test"), ("good'", "lists students")):
         if sign in outputs:
             harm.append(words)
     if size > 9_000_000:

@@ -289,7 +289,7 @@ CASES = [
     Bad("hidden test read and printed", LATER, inside("print(get_ipython().user_ns['In'][-1])\nreturn 0")),
     Bad("instructor's notebook read", answers=after(
         "import glob\nfor path in glob.glob('../../../../source/*/*.ipynb') + glob.glob('../../../source/*/*.ipynb'):\n    print(open(path).read())")),
-    Bad("other students listed", answers=after("import os\nprint('LISTED', [n for n in os.listdir('../..') if n.startswith('good')])")),
+    Bad("other students listed", answers=after("import os\nprint('LISTED', [n for n in os.listdir('../..') if n.endswith('good')])")),
     Bad("file written into source/", answers=after(
         "import glob\nfor path in glob.glob('../../../../source') + glob.glob('../../../source'):\n    open(path + '/planted', 'w').close()")),
     Bad("extra credit written into the gradebook", answers=after(
