@@ -310,6 +310,24 @@ def histogram(data, counts, n, bins):
         if part[b] > 0:
             atomic_add(counts, b, part[b])
 
+# %% histogram | wrong | histogram-one-block
+@kernel
+def histogram(data, counts, n, bins):
+    part = shared(256, int32)
+    t = thread_idx.x
+    for b in range(t, bins, block_dim.x):
+        part[b] = 0
+    sync_threads()
+    if block_idx.x == 0:
+        for i in range(t, n, block_dim.x):
+            b = data[i]
+            if 0 <= b < bins:
+                atomic_add(part, b, 1)
+    sync_threads()
+    for b in range(t, bins, block_dim.x):
+        if part[b] > 0:
+            atomic_add(counts, b, part[b])
+
 # %% two-kernels | right | times by name of the tile, pairs in pieces
 def choose_tiles(products, chip):
     times = {}
@@ -508,6 +526,28 @@ def culprit(rows):
         return "input" if loading > 0.97 * (high - low) else "launch" if launching > 0.6 * (high - low) else "sync", None
     exposed = sum(busy) - sum(compute)
     return "overlap" if exposed > 0.9 * sum(talk) else None, None
+
+# %% culprit | wrong | culprit-last-bucket
+def culprit(rows):
+    def covered(found):
+        total, reached = 0.0, low
+        for start, end in sorted((row[4], row[5]) for row in found):
+            total, reached = total + max(0.0, min(end, high) - max(start, reached)), max(reached, end)
+        return total
+
+    ranks, device = sorted({row[0] for row in rows}), ("kernel", "nccl")
+    low, high = min(row[4] for row in rows if row[2] in device), max(row[5] for row in rows if row[2] in device)
+    compute = [covered(row for row in rows if row[0] == rank and row[2] == "kernel") for rank in ranks]
+    talk = [covered(row for row in rows if row[0] == rank and row[2] == "nccl") for rank in ranks]
+    busy = [covered(row for row in rows if row[0] == rank and row[2] in device) for rank in ranks]
+    if max(compute) > 1.12 * min(compute):
+        return "straggler", ranks[compute.index(max(compute))]
+    if sum(busy) < 0.95 * len(ranks) * (high - low):
+        loading = covered(row for row in rows if row[0] == ranks[0] and row[1].startswith("loader"))
+        launching = covered(row for row in rows if row[0] == ranks[0] and row[2] == "launch")
+        return "input" if loading > 0.97 * (high - low) else "launch" if launching > 0.6 * (high - low) else "sync", None
+    exposed = sum(busy) - sum(compute)
+    return "overlap" if exposed > 0.05 * len(ranks) * (high - low) else None, None
 
 # %% culprit | wrong | culprit-short-waits
 def culprit(rows):

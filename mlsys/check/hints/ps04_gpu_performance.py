@@ -23,6 +23,7 @@ HINTS = {
     "histogram-barrier-forgotten": "The counts are right because the simulator keeps warps in step. A barrier has to stand between setting to 0 and counting, and between counting and adding up.",
     "histogram-every-element-global": "Every element goes to the global counts. A block should count in shared memory and add up at the end.",
     "histogram-adds-zeros": "Bins in which the block found nothing are added too, or some bins more than once.",
+    "histogram-one-block": "One block counts and all others stand by: one SM works, and the rest of the chip waits. Give each block its part of the data.",
     "histogram-scattered-loads": "Neighbouring lanes load elements that lie far apart, or load them more than once. In each round a warp should take neighbours.",
     # two kernels for many products
     "tiles-no-such-kernel": "This is no kernel that a library could ship: a size that is not among the choices, a thread's part that does not divide the block's, or too many threads or registers, or too few threads.",
@@ -36,6 +37,7 @@ HINTS = {
     "culprit-host-waits-device-works": "The host waits for batches because it is far ahead; the device has all it needs. Look whether the device is idle.",
     "culprit-the-others-wait": "Collectives are exposed on all ranks but one. They begin early there, and wait for the one that computes longer.",
     "culprit-three-percent": "A rank that is 3 % slower gains 3 % when it is mended. That is less than 5 %.",
+    "culprit-last-bucket": "Most of this communication runs beside kernels. What is exposed comes at the very end of backward, where nothing is left to hide it.",
     "culprit-short-waits": "There are waits for the device in this trace, and they take next to no time. Look at what fills the host's time.",
     "culprit-blames-who-waits": "This rank spends most time in collectives because it is early. The slow one is the one on which they wait least.",
     # what goes into one kernel
