@@ -30,19 +30,20 @@ class IndexExplorer(Explorer):
         self.rounded = choice("blocks, rounded", list(ROUNDED))
         self.form = choice("kernel", list(FORMS))
         self.item = choice("element", list(ITEMS), "4 bytes")
-        self.thread = slider("thread", 300, 0, 4095)
+        self.thread = slider("thread", 300, 0, 8191)  # the most that these sizes launch
         super().__init__([self.width, self.height, self.block, self.rounded, self.form, self.item, self.thread])
 
     def model(self) -> Mapping:
         return mapping(self.width.value, self.height.value, BLOCKS[self.block.value], FORMS[self.form.value],
                        ITEMS[self.item.value], ROUNDED[self.rounded.value])
 
-    def update(self, _change=None) -> None:
-        self.thread.max = self.model().threads - 1  # a slider past its end comes back by itself
-        super().update()
+    def chosen(self, launch: Mapping) -> int:
+        """The thread that the slider names; past the end of a small launch it is the last one."""
+        return min(self.thread.value, launch.threads - 1)
 
     def sentence(self) -> str:
-        launch, t = self.model(), self.thread.value
+        launch = self.model()
+        t = self.chosen(launch)
         block, thread = launch.place(t)
         x, y = (int(v) for v in launch.xy(t))
         number = thread[1] * launch.block[0] + thread[0]
@@ -52,7 +53,8 @@ class IndexExplorer(Explorer):
                 f"{launch.threads:,} threads, {launch.threads - launch.busy:,} of them outside.")
 
     def draw(self) -> Picture:
-        launch, t = self.model(), self.thread.value
+        launch = self.model()
+        t = self.chosen(launch)
         picture = Picture(700, 452, f"A grid of thread blocks over a matrix. {finding(launch, t)}. {self.sentence()}")
         picture.text(16, 20, finding(launch, t), 14, bold=True)
         columns, rows = (max(a, b) for a, b in zip(launch.reach, (launch.width, launch.height)))

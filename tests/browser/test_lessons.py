@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -115,10 +116,11 @@ def has_widget(cell: dict) -> bool:
     return any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in cell["outputs"])
 
 
-def options_of(widget) -> list[tuple]:
+def options_of(widget) -> Iterator[tuple]:
     """Every choice of every menu of a widget, as (menu, label)."""
-    menus = widget.locator("select").all()
-    return [(menu, label) for menu in menus for label in menu.locator("option").all_text_contents()]
+    for menu in widget.locator("select").all():
+        for label in menu.locator("option").all_text_contents():  # read when its turn comes: a menu may depend on another
+            yield menu, label
 
 
 def look_at(page, cell_id: str, widget, drawn: dict[str, list]) -> None:

@@ -103,10 +103,13 @@ def test_what_the_lesson_says_is_seen(box):
 
 
 def test_the_thread_stays_in_the_launch(box):
-    box.width.value, box.height.value, box.thread.value = 64, 40, 10**6
-    assert box.thread.value == box.model().threads - 1 == 64 * 40 - 1
+    box.width.value, box.height.value, box.thread.value = 64, 40, box.thread.max
+    assert box.chosen(box.model()) == box.model().threads - 1 == 64 * 40 - 1
     box.height.value = 1
-    assert box.thread.value == box.thread.max == 511
+    assert box.chosen(box.model()) == 511 and box.sentence().startswith("Thread 511 ")
+    for box.block.value, box.rounded.value in itertools.product(BLOCKS, ROUNDED):
+        box.height.value = 40
+        assert box.model().threads <= box.thread.max + 1
 
 
 def test_every_corner_draws(box):
@@ -117,7 +120,7 @@ def test_every_corner_draws(box):
             for thread in (0, box.thread.max):
                 box.thread.value = thread
                 picture = box.draw()
-                assert "nan" not in box.picture.value and finding(box.model(), box.thread.value) in picture.label
+                assert "nan" not in box.picture.value and finding(box.model(), box.chosen(box.model())) in picture.label
                 for shape in picture.shapes:
                     if shape[0] == "rect":
                         assert 0 <= shape[1] and shape[1] + shape[3] <= picture.width and shape[2] + shape[4] <= picture.height - 20
