@@ -130,6 +130,7 @@ def room(more_bytes: int = 2**31):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_library_holds_no_answer(path):
     """No public function of the library, put in the place of an answer, passes a check."""
