@@ -96,6 +96,8 @@ def test_keyboard_moves_pictures_that_read_well(page, notebook, shot, theme):
         left, drawn = set(range(widget.locator(".widget-slider").count())), {}
         for menu, option in [(None, None), *options_of(widget)]:
             if menu is not None:
+                if option not in menu.locator("option").all_text_contents():  # another menu has just changed this one
+                    continue
                 menu.select_option(option)
                 look_at(page, cell["id"], widget, drawn)
             for n in sorted(left):
