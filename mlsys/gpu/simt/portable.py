@@ -10,10 +10,8 @@ Lessons: CUDA programming model.
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
-import textwrap
-from types import FunctionType, ModuleType
+from types import ModuleType
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from mlsys.gpu.simt import language
 from mlsys.gpu.simt.errors import KernelSyntaxError
 from mlsys.gpu.simt.language import CALLS, Index, Word
 from mlsys.gpu.simt.launch import Device, Function, Kernel
-from mlsys.gpu.simt.rewrite import is_stub
+from mlsys.gpu.simt.rewrite import is_stub, text_of
 
 MAX_TEXT, MAX_DEVICES, MAX_INT = 20_000, 20, 2**63
 TYPES = (np.bool_, np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8, np.uint32)
@@ -74,12 +72,6 @@ def portable(function: Function) -> dict:
         else:
             raise TypeError(f"{function.name} uses {name}, a {type(found).__name__}; {REFUSED}.")
     return out
-
-
-def text_of(function: FunctionType) -> str:
-    """The source of a function as it stands in its file or notebook cell, moved to the left margin."""
-    lines = linecache.getlines(function.__code__.co_filename, function.__globals__)[function.__code__.co_firstlineno - 1 :]
-    return textwrap.dedent("".join(inspect.getblock(lines)))
 
 
 def from_portable(taken: dict) -> Kernel:

@@ -33,11 +33,17 @@ HINTS = {
 }  # fmt: skip
 
 
+def text_of(function: FunctionType) -> str:
+    """The source of a function as it stands in its file or notebook cell, moved to the left margin; empty if it is not there."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
+    return textwrap.dedent("".join(inspect.getblock(lines) if lines else []))
+
+
 def source_of(function: FunctionType) -> tuple[ast.FunctionDef, str]:
     """Syntax tree of a function, with the line numbers of its file or notebook cell, and the file's name."""
     code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
-    tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines) if lines else [])))
+    tree = ast.parse(text_of(function))
     # Python 3.13 keeps the text of `python -c` under the name <string>, which other executed code has too
     found = tree.body[0] if tree.body else None
     if not isinstance(found, ast.FunctionDef) or found.name != function.__name__:
