@@ -43,7 +43,8 @@ def launch(handed_in, grid, block, *args, trace: bool = True, hints: dict[type, 
         raise CheckFailed(f"{error}.") from None
     except (KernelError, SyntaxError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
         known = next((hint for kind, hint in (hints or {}).items() if isinstance(error, kind)), None)
-        text = str(error) if "\n" in str(error) else str(error).rstrip(".") + "."
+        text = str(error) or f"The kernel raised {type(error).__name__}"
+        text = text if "\n" in text else text.rstrip(".") + "."
         raise CheckFailed(text + (f"\nHint: {hint_text(known)}" if known else "")) from None
 
 

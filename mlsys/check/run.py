@@ -127,7 +127,8 @@ def _what(caught: Exception) -> str:
     frames = traceback.extract_tb(caught.__traceback__)
     line = frames[-1].line if frames else ""
     where = f", in the line `{line}`" if line else ""
-    return f"raised {type(caught).__name__}: {str(caught).rstrip('.')}{where}"
+    said = str(caught).rstrip(".")
+    return f"raised {type(caught).__name__}{': ' if said else ''}{said}{where}"
 
 
 def _arguments(args: tuple) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..gpu.attention_traffic import Attention, by_queries_bytes, most_rows, naive_bytes
+from ..units import plural
 from .style import COLOUR
 
 INK = "#222222"
@@ -26,7 +27,7 @@ def plan_bars(scores, title: str, ax=None):
             width = kernel.bytes_moved / unit
             ax.barh(row, width, left=at, color=COLOUR["memory"], edgecolor=INK, hatch=HATCHES[number % len(HATCHES)])
             at += width
-        kernels = f"{len(found.kernels)} kernel{'s' * (len(found.kernels) > 1)}"
+        kernels = plural(len(found.kernels), "kernel")
         ax.annotate(f"{kernels}, {at:.2f} GB", (at, row), xytext=(6, 0), textcoords="offset points", va="center")
     ax.set_yticks(range(len(scores)), list(scores))
     ax.invert_yaxis()

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..units import plural
+from .runs import rectangles
 from .style import COLOUR
 
 SECTOR, WARP = 32, 32
@@ -91,6 +93,16 @@ class Mapping:
         x, y = self.xy(warp[self.inside(warp)])
         return np.unique((y * self.width + x) * self.itemsize // SECTOR)
 
+    def sector_boxes(self, thread: int) -> list[tuple[int, int, int, int]]:
+        """The elements of these sectors as rectangles, in elements: (x, y, wide, high).
+
+        >>> Mapping(16, 8, block=(16, 8), grid=(1, 1), itemsize=1).sector_boxes(0)
+        [(0, 0, 16, 2)]
+        """
+        per, size = SECTOR // self.itemsize, self.width * self.height
+        sectors = self.sectors(thread).tolist()
+        return [box for s in sectors for box in rectangles(s * per, min(s * per + per, size), self.width)]
+
     def least_sectors(self, thread: int) -> int:
         """Sectors that as many bytes in a row would take."""
         return -(-int(self.inside(self.warp(thread)).sum()) * self.itemsize // SECTOR)
@@ -107,16 +119,6 @@ def mapping(width: int, height: int, block: tuple[int, int], swapped: bool = Fal
     return Mapping(width, height, block, grid, swapped, itemsize)
 
 
-def runs(first: int, last: int, width: int) -> list[tuple[int, int, int]]:
-    """Elements first to last, both included, as pieces of rows: (row, from column, to column).
-
-    >>> runs(6, 17, 8)
-    [(0, 6, 7), (1, 0, 7), (2, 0, 1)]
-    """
-    rows = range(first // width, last // width + 1)
-    return [(row, max(first - row * width, 0), min(last - row * width, width - 1)) for row in rows]
-
-
 def footprints(maps: dict[str, Mapping], thread: int = 0, axes=None):
     """For each launch the elements of one thread's warp (blue, dotted) and the sectors they lie in (orange).
 
@@ -131,15 +133,12 @@ def footprints(maps: dict[str, Mapping], thread: int = 0, axes=None):
     elif axes is None:
         axes = plt.subplots(1, len(maps), figsize=(2.9 * len(maps), 2.6), squeeze=False)[1][0]
     for ax, (name, launch) in zip(axes, maps.items()):
-        per, size = SECTOR // launch.itemsize, launch.width * launch.height
-        sectors = launch.sectors(thread)
-        for sector in sectors:
-            for row, a, b in runs(sector * per, min(sector * per + per, size) - 1, launch.width):
-                ax.add_patch(Rectangle((a, row), b - a + 1, 1, facecolor=COLOUR["memory"], edgecolor=INK, linewidth=0.6))
+        for x, y, wide, high in launch.sector_boxes(thread):
+            ax.add_patch(Rectangle((x, y), wide, high, facecolor=COLOUR["memory"], edgecolor=INK, linewidth=0.6))
         warp = launch.warp(thread)
         for x, y in zip(*launch.xy(warp[launch.inside(warp)])):
             ax.add_patch(Rectangle((x, y), 1, 1, facecolor=COLOUR["compute"], edgecolor=INK, linewidth=0.4, hatch="..", rasterized=True))
-        moved = f"{len(sectors)} sector{'s' * (len(sectors) > 1)}"
+        moved = plural(len(launch.sectors(thread)), "sector")
         ax.set(xlim=(0, launch.width), ylim=(launch.height, 0), xlabel="x, elements", ylabel="y", title=f"{name}: {moved}")
         ax.set_aspect("equal")
         ax.grid(False)

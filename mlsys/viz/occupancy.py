@@ -14,7 +14,7 @@ import numpy as np
 
 from ..gpu.occupancy import Launch, Occupancy, fit
 from ..specs.sm import SM
-from ..units import KIB
+from ..units import KIB, kib, percent
 from .picture import INK, Axes, Picture
 from .style import COLOUR, blend, ink_on
 
@@ -63,7 +63,7 @@ def plain_division(threads, regs, smem_bytes, on: SM):
     [8, 7, 6, 5]
     """
     shared = on.shared_bytes // np.maximum(smem_bytes, 1)
-    limits = on.max_threads // np.asarray(threads), on.registers // (np.asarray(regs) * threads), shared, on.max_blocks
+    limits = on.max_threads // np.asarray(threads), on.registers // np.maximum(np.asarray(regs) * threads, 1), shared, on.max_blocks
     return np.minimum.reduce(np.broadcast_arrays(*limits))
 
 
@@ -207,15 +207,6 @@ def stairs(xs: np.ndarray, ys: np.ndarray) -> tuple[list, list]:
     return [v.item() for v in x], [v.item() for v in y]
 
 
-def kib(size_bytes: float) -> str:
-    """A size in KiB with at most one decimal.
-
-    >>> kib(1024), kib(1536), kib(167_936)
-    ('1', '1.5', '164')
-    """
-    return f"{round(size_bytes / KIB, 1):g}"
-
-
 def register_steps(on: SM, threads: int, ax=None):
     """Occupancy against registers per thread on one SM: as handed out, and by plain division."""
     import matplotlib.pyplot as plt
@@ -227,8 +218,8 @@ def register_steps(on: SM, threads: int, ax=None):
     ax.step(REGS, plain * share, ":", where="post", color="#222222", linewidth=1.4, label="plain division")
     ax.step(REGS, blocks * share, "-", where="post", color=COLOUR["compute"], label="as handed out")
     ax.plot(33, blocks[32] * share, "o", color=COLOUR["limiter"], markeredgecolor="#222222", markersize=8, zorder=5)
-    ax.annotate(f"33 registers: {blocks[32] * share:g} %, not {plain[32] * share:g} %", (33, blocks[32] * share), xytext=(12, 8),
-                textcoords="offset points")
+    found, hoped = (percent(each[32] * share / 100, ".3g") for each in (blocks, plain))
+    ax.annotate(f"33 registers: {found}, not {hoped}", (33, blocks[32] * share), xytext=(12, 8), textcoords="offset points")
     ax.legend(loc="upper right")
     ax.set(xlim=(16, 256), xticks=range(32, 257, 32), ylim=(0, 105), xlabel="registers per thread",
            ylabel="occupancy, % of the warps", title="Registers are handed out in steps of 8 a thread")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..transformer.scaling_laws import optimum
+from ..units import count
 from .style import COLOUR
 
 INK = "#222222"
@@ -32,7 +33,7 @@ def budget_terms(law, flops: float, ax=None):
     best = optimum(law, flops)
     at = best.parameters, best.loss - law.E
     ax.plot(*at, "D", color=COLOUR["compute"], markeredgecolor=INK, markersize=8)
-    ax.annotate(f"{best.parameters / 1e9:.1f}B parameters, {best.tokens_per_parameter:.1f} tokens each", at, xytext=(0, 14),
+    ax.annotate(f"{count(best.parameters)} parameters, {best.tokens_per_parameter:.1f} tokens each", at, xytext=(0, 14),
                 textcoords="offset points", ha="center")
     title = "Fewer parameters or fewer tokens: the best size is in between"
     ax.set(xscale="log", ylim=(0, 0.4), xlabel="parameters N (log)", ylabel="loss above the floor E, nats", title=title)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..gpu.coalescing import LINE, SECTOR
+from ..units import percent
 from .picture import INK, Axes, Picture
 from .style import COLOUR, ink_on
 
@@ -130,5 +131,5 @@ def sector_map(addresses, itemsize: int = 4, ax=None):
     ax.invert_yaxis()
     ax.grid(False)
     ax.set(xlim=(0, SECTOR), xlabel="byte in the sector; numbers: lanes", ylabel="sector at byte",
-           title=f"{len(sectors)} sectors move {len(sectors) * SECTOR} bytes, and {used:.0%} of them are used")
+           title=f"{len(sectors)} sectors move {len(sectors) * SECTOR} bytes, and {percent(used)} of them are used")
     return ax

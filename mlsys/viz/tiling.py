@@ -9,8 +9,9 @@ import numpy as np
 
 from ..gpu.tiles import RESOURCES, Tile, TileTime
 from ..specs.sm import SM
-from ..units import KIB
+from ..units import kib, percent, si
 from .picture import INK, Picture
+from .runs import rectangles
 from .style import COLOUR, blend
 
 DARK = "#222222"
@@ -39,10 +40,10 @@ def draw_product(picture: Picture, box, tile: Tile, m: int, n: int, k: int, unit
     x, y, width, height = left + thin + gap, top + thin + gap, n * scale, m * scale
     step_x, step_y = tile.bn * scale, tile.bm * scale
     picture.rect(x, y, width, height, blend(COLOUR["compute"], 0.12), INK)
-    _runs(picture, (x, y, step_x, step_y), across, 0, min(units, down * across), COLOUR["compute"], "", (x + width, y + height))
+    _blocks(picture, (x, y, step_x, step_y), across, 0, min(units, down * across), COLOUR["compute"], "", (x + width, y + height))
     last = (down * across - 1) // units * units
     if last:
-        _runs(picture, (x, y, step_x, step_y), across, last, down * across, COLOUR["idle"], "/", (x + width, y + height))
+        _blocks(picture, (x, y, step_x, step_y), across, last, down * across, COLOUR["idle"], "/", (x + width, y + height))
     if across <= MOST_LINES:
         for i in range(1, across):
             picture.line([(x + i * step_x, y), (x + i * step_x, y + height)], DARK, 0.5)
@@ -66,17 +67,10 @@ def draw_product(picture: Picture, box, tile: Tile, m: int, n: int, k: int, unit
     picture.text(x - 5, top + thin / 2 + 4, "B", 13, "end", bold=True)
 
 
-def _runs(picture: Picture, grid, across: int, first: int, end: int, fill: str, hatch: str, edge) -> None:
-    """Blocks first to end - 1 of a grid, numbered row by row, as at most three rectangles, cut off at C's edge."""
+def _blocks(picture: Picture, grid, across: int, first: int, end: int, fill: str, hatch: str, edge) -> None:
+    """Blocks first to end - 1 of a grid, numbered row by row, cut off at C's edge."""
     x, y, step_x, step_y = grid
-    pieces = []
-    while first < end:
-        row, column = divmod(first, across)
-        rows = (end - first) // across if column == 0 else 0
-        count = rows * across if rows else min(across - column, end - first)
-        pieces.append((column, row, across if rows else count, max(rows, 1)))
-        first += count
-    for column, row, wide, high in pieces:
+    for column, row, wide, high in rectangles(first, end, across):
         right, bottom = min(x + (column + wide) * step_x, edge[0]), min(y + (row + high) * step_y, edge[1])
         left, height = x + column * step_x, max(bottom - y - row * step_y, LEAST)
         picture.rect(left, min(y + row * step_y, edge[1] - height), right - left, height, fill, "none", hatch, 0.75 if not hatch else 1.0)
@@ -118,7 +112,7 @@ def draw_gauges(picture: Picture, box, here: TileTime, on: SM) -> None:
     rows = (
         ("threads", tile.warps * 32, on.max_threads, f"{tile.threads} a block"),
         ("registers", warp_regs * tile.warps, on.registers, f"{tile.registers} a thread"),
-        ("shared memory", tile.smem_bytes + on.reserved_bytes, on.shared_bytes, f"{tile.smem_bytes / KIB:g} KiB a block"),
+        ("shared memory", tile.smem_bytes + on.reserved_bytes, on.shared_bytes, f"{kib(tile.smem_bytes)} KiB a block"),
     )
     step, start, long = height / len(rows), left + 104, width - 104
     for i, (name, each, most, text) in enumerate(rows):
@@ -133,7 +127,7 @@ def draw_gauges(picture: Picture, box, here: TileTime, on: SM) -> None:
             picture.rect(start + j * cell, y + 2, min(cell, long - j * cell), 19, fill, INK, "x" if share > 1 else "")
         picture.rect(start, y + 2, long, 19, "none", INK)
         used = share * shown
-        over = f"{share:.1f} times what an SM has" if share > 1 else f"{100 * used:.0f} %" + ("" if blocks else " for one block")
+        over = f"{share:.1f} times what an SM has" if share > 1 else percent(used) + ("" if blocks else " for one block")
         picture.text(start + long, y + 33, over, 10, "end")
 
 
@@ -153,7 +147,7 @@ def draw_parts(picture: Picture, box, here: TileTime) -> None:
         picture.text(left, y + step * 0.66, SHOWN[name], 12, bold=limits)
         fill = COLOUR["limiter"] if limits else FILL[name]
         picture.rect(left + 116, y + step * 0.18, length, step * 0.64, fill, INK, "/" if limits else "")
-        text = milliseconds(value) + (", limiter" if limits else "")
+        text = si(value, "s", 3) + (", limiter" if limits else "")
         picture.text(left + 122 + length, y + step * 0.66, text, 12, bold=limits)
 
 
@@ -172,18 +166,6 @@ def draw_turns(picture: Picture, box, here: TileTime, units: int) -> None:
         picture.text(left - 6, y + step * 0.66, f"{turn + 1:,}", 10, "end")
         picture.rect(left, y + 2, width, step - 4, blend(COLOUR["idle"], 0.35), INK, "\\")
         picture.rect(left, y + 2, width * busy / units, step - 4, COLOUR["compute"], INK)
-
-
-def milliseconds(seconds: float) -> str:
-    """A time with three digits.
-
-    >>> milliseconds(0.00402), milliseconds(2.5e-6)
-    ('4.02 ms', '2.5 µs')
-    """
-    value = seconds * 1e3
-    if value < 0.1:
-        return f"{1e3 * value:.3g} µs"
-    return f"{value:,.0f} ms" if value >= 100 else f"{value:.3g} ms"
 
 
 def ladder_figure(steps, title: str, ax=None):

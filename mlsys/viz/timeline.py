@@ -14,6 +14,7 @@ import numpy as np
 from ..profile.intervals import clip, gaps
 from ..profile.trace import DEVICE, Trace
 from .picture import INK, Picture
+from .runs import runs
 from .style import COLOUR
 
 MEANINGS = {  # name: colour, hatch, what it says
@@ -97,9 +98,7 @@ def columns(by_meaning: dict[str, np.ndarray], window: tuple[float, float], coun
         return []
     parts = np.stack([filled(clip(by_meaning[name], window), edges) for name in names])
     best = np.where(parts.sum(0) >= 0.5 * (edges[1] - edges[0]), parts.argmax(0), -1)
-    ends = np.flatnonzero(np.concatenate([best[1:] != best[:-1], [True]])) + 1
-    starts = np.concatenate([[0], ends[:-1]])
-    return [(names[best[first]], int(first), int(last)) for first, last in zip(starts, ends) if best[first] >= 0]
+    return [(names[part], first, end) for part, first, end in runs(best) if part >= 0]
 
 
 def draw_tracks(picture: Picture, box: tuple[float, float, float], rows: Rows, window: tuple[float, float]) -> float:
@@ -130,11 +129,11 @@ def timeline(trace: Trace, window: tuple[float, float], title: str, ax=None):
     from matplotlib.patches import Patch
 
     rows = [(f"rank {rank} {track}", columns(parts, window, COLUMNS)) for rank, track, parts in rows_of(trace)]
-    rows = [(name, runs) for name, runs in rows if runs]
+    rows = [(name, pieces) for name, pieces in rows if pieces]
     ax = ax or plt.subplots(figsize=(8.6, 0.9 + 0.3 * len(rows)))[1]
     width, used = (window[1] - window[0]) * 1e3 / COLUMNS, set()
-    for number, (_, runs) in enumerate(rows):
-        for name, first, last in runs:
+    for number, (_, pieces) in enumerate(rows):
+        for name, first, last in pieces:
             colour, hatch, _ = MEANINGS[name]
             edge = 0.6 if last - first > 3 else 0.0
             ax.broken_barh([(first * width, (last - first) * width)], (number - 0.4, 0.8), facecolor=colour, edgecolor="#222222",

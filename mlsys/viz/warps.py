@@ -9,6 +9,7 @@ import numpy as np
 
 from ..gpu.scheduler import ISSUED, READY, WAITING, chain, ipc_bound, simulate
 from ..gpu.waves import waves
+from ..units import percent
 from .style import COLOUR
 
 INK = "#222222"
@@ -87,7 +88,7 @@ def rare_branch(shares, slots, common: float, branch: float, title: str, ax=None
     ax.annotate("what a warp pays (dots: counted)", (p[-1], common + branch * (1 - (1 - p[-1]) ** WARP)), xytext=(0, -60),
                 textcoords="offset points", ha="right")
     ax.annotate("mean over threads", (p[-1], common + branch * p[-1]), xytext=(0, 6), textcoords="offset points", ha="right")
-    ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    ax.xaxis.set_major_formatter(lambda share, _: percent(share))
     ax.set(xlabel="threads that take the branch", ylabel="issue slots of a warp", ylim=(0, None), title=title)
     return ax
 
@@ -147,7 +148,7 @@ def wave_teeth(chip, title: str, most: int = 10, ax=None):
     lowest = blocks[chip.units :: chip.units]
     ax.plot(lowest / chip.units, used[lowest - 1], "v", color=COLOUR["limiter"], markeredgecolor=INK)
     at = lowest[0]
-    ax.annotate(f"{at} blocks: {used[at - 1]:.1%}", (at / chip.units, used[at - 1]), xytext=(10, -4), textcoords="offset points", va="top")
-    ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    ax.annotate(f"{at} blocks: {percent(used[at - 1], '.1f')}", (at / chip.units, used[at - 1]), xytext=(10, -4), textcoords="offset points", va="top")
+    ax.yaxis.set_major_formatter(lambda share, _: percent(share))
     ax.set(xlabel=f"blocks of the grid, in waves of {chip.units}", ylabel="slots' time in use", ylim=(0, 1.05), title=title)
     return ax

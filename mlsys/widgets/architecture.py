@@ -18,7 +18,7 @@ import ipywidgets as w
 from ..specs import H100_SXM
 from ..specs.architecture import Architecture, gpt2, llama
 from ..transformer import counts
-from ..units import si
+from ..units import percent, si
 from ..viz.picture import INK, Picture
 from ..viz.style import COLOUR
 from .base import LONG, Explorer, choice, float_slider, slider, stops
@@ -176,7 +176,7 @@ def stack(picture: Picture, y: float, title: str, parts: dict[str, float], most:
         x += wide
         if share and value < 0.001 * total:
             continue
-        text = f"{name} {100 * value / total:.1f} %" if share else f"{name} {si(value, 'B', 3)}"
+        text = f"{name} {percent(value / total, '.1f')}" if share else f"{name} {si(value, 'B', 3)}"
         picture.rect(key, y + 44, 13, 13, colour, INK, hatch)
         picture.text(key + 18, y + 55, text, 11)
         key += 34 + 6.3 * len(text)

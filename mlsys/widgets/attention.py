@@ -15,7 +15,9 @@ import numpy as np
 
 from ..transformer.masks import causal_mask, prefix_mask, sliding_mask
 from ..transformer.rope import rope_table, turn
+from ..units import percent
 from ..viz.picture import INK, Picture, bars
+from ..viz.runs import runs
 from ..viz.style import COLOUR, blend
 from .base import Explorer, choice, float_slider, slider, stops
 
@@ -71,7 +73,7 @@ class AttentionExplorer(Explorer):
 
     def sentence(self) -> str:
         p, allowed, row = self.model()
-        keys = [f"{100 * p[row, j]:.0f} % of {shown(j)}" for j in top_keys(p[row], 3)]
+        keys = [f"{percent(p[row, j])} of {shown(j)}" for j in top_keys(p[row], 3)]
         bits, most = entropy(p)[row], np.log2(allowed[row].sum())
         return (f"Query {shown(row)} may read {allowed[row].sum()} of {len(p)} keys and takes {', '.join(keys)}. "
                 f"Entropy of its weights: {bits:.2f} bits of at most {most:.2f}; mean over all queries {entropy(p).mean():.2f}.")
@@ -86,8 +88,9 @@ class AttentionExplorer(Explorer):
         picture.text(20, 40, "a row = a query, a column = a key; the darker, the larger the weight; hatched = hidden by the mask", 12)
         for i in range(t):
             y = top + i * cell
-            for start, stop in runs(~allowed[i]):
-                picture.rect(left + start * cell, y, (stop - start) * cell, cell, blend(COLOUR["idle"], 0.25), "none", "/")
+            for may_read, start, stop in runs(allowed[i]):
+                if not may_read:
+                    picture.rect(left + start * cell, y, (stop - start) * cell, cell, blend(COLOUR["idle"], 0.25), "none", "/")
             for j in np.flatnonzero(allowed[i]):
                 picture.rect(left + j * cell, y, cell - 1, cell - 1, blend(COLOUR["activations"], float(p[i, j])), COLOUR["idle"])
             picture.text(left - 8, y + cell / 2 + 4, letter(i), 11, "end")
@@ -100,7 +103,7 @@ class AttentionExplorer(Explorer):
     def draw_row(self, picture: Picture, p: np.ndarray, allowed: np.ndarray, row: int) -> None:
         """Right: what the chosen query reads, and the entropy of its weights."""
         picture.text(430, 74, f"query {shown(row)} reads", 12, bold=True)
-        rows = [(f"{shown(j)}", float(p[row, j]), f"{100 * p[row, j]:.1f} %") for j in top_keys(p[row], 6)]
+        rows = [(f"{shown(j)}", float(p[row, j]), percent(p[row, j], ".1f")) for j in top_keys(p[row], 6)]
         bars(picture, (430, 80, 260, 26 * len(rows)), rows, 1.0, lambda _: COLOUR["activations"], name_width=64)
         picture.text(430, 290, "entropy of its weights", 12, bold=True)
         bits, most = float(entropy(p)[row]), float(np.log2(allowed[row].sum()))
@@ -153,16 +156,6 @@ def top_keys(row: np.ndarray, most: int) -> list[int]:
     [1, 0]
     """
     return [int(j) for j in np.argsort(-row, kind="stable")[:most] if row[j] >= 0.005]
-
-
-def runs(flags: np.ndarray) -> list[tuple[int, int]]:
-    """(start, stop) of each stretch of True.
-
-    >>> runs(np.array([True, True, False, True]))
-    [(0, 2), (3, 4)]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]])))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
 
 
 def letter(i: int) -> str:

@@ -26,7 +26,7 @@ from ..gpu.attention_traffic import (
 )
 from ..gpu.roofline import parts_s
 from ..specs.accelerators import A100_80GB, H100_SXM, Accelerator
-from ..units import si
+from ..units import KIB, kib, si
 from ..viz.picture import INK, Axes, Picture, bars
 from ..viz.style import COLOUR
 from .base import Explorer, choice, slider, stops
@@ -36,7 +36,6 @@ TOKENS = [(f"{n:,}", n) for n in (512, 1024, 2048, 4096, 8192, 16384, 32768, 655
 HEADS = 16
 ROWS = (16, 1024)  # of the axis
 GRID = sorted({int(round(r / 16)) * 16 for r in np.geomspace(*ROWS, 25)})
-KIB = 1024
 FILL = {  # part of a block: colour and hatch
     "q": ("compute", "/"), "out": ("compute", ""), "k": ("memory", "/"), "v": ("memory", ""), "scores": ("activations", "x"),
     "row sums": ("idle", ""),
@@ -87,7 +86,7 @@ class AttentionIOExplorer(Explorer):
 
     def sentence(self) -> str:
         view = self.model()
-        fits = f"takes {view.needed_bytes / KIB:.1f} of {view.room_bytes / KIB:.0f} KiB"
+        fits = f"takes {kib(view.needed_bytes)} of {kib(view.room_bytes)} KiB"
         if not view.fits:
             return f"A block of {view.rows} queries with {view.cols} keys {fits}: it does not fit."
         naive, tiled, least = (si(size, "B", 3) for size in (view.naive, view.tiled, view.shape.floor_bytes))
@@ -110,7 +109,7 @@ class AttentionIOExplorer(Explorer):
 def finding(view: View) -> str:
     """The title: whether the blocks fit, then which of the two borders they have passed."""
     if not view.fits:
-        return f"Does not fit: {view.needed_bytes / KIB:.0f} KiB of {view.room_bytes / KIB:.0f}"
+        return f"Does not fit: {kib(view.needed_bytes)} KiB of {kib(view.room_bytes)}"
     if view.tiled > 0.95 * view.naive:
         return "Blocks too small: keys are read so often that nothing is saved"
     decides = "Arithmetic" if view.compute_s >= view.tiled_s else "Memory"
@@ -133,7 +132,7 @@ def draw_space(picture: Picture, box, view: View) -> None:
         x += length
     end = left + width * view.room_bytes / most
     picture.line([(end, top - 6), (end, top + height + 6)], INK, 3)
-    picture.text(left, top - 10, f"SRAM: {view.needed_bytes / KIB:.1f} KiB taken, {view.room_bytes / KIB:.0f} KiB there (thick line)", 12)
+    picture.text(left, top - 10, f"SRAM: {kib(view.needed_bytes)} KiB taken, {kib(view.room_bytes)} KiB there (thick line)", 12)
 
 
 def draw_traffic(picture: Picture, box, view: View) -> None:

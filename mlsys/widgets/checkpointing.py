@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..units import percent
 from ..viz.picture import INK, Axes, Picture, bars
 from ..viz.style import COLOUR
 from .base import Explorer, slider
@@ -72,7 +73,7 @@ class CheckpointExplorer(Explorer):
     def draw(self) -> Picture:
         layers, segments, cost = self.model()
         picture = Picture(700, 420, f"A chain of layers with checkpoints. {self.sentence()}")
-        picture.text(8, 18, f"{cost.peak / layers:.0%} of the activations for {cost.time:.2f} times the time", 14, bold=True)
+        picture.text(8, 18, f"{percent(cost.peak / layers)} of the activations for {cost.time:.2f} times the time", 14, bold=True)
         self.draw_chain(picture, layers, segments)
         rows = [("alive, no segments", layers, f"{layers} activations"), ("alive at once", cost.peak, f"{cost.peak} activations")]
         bars(picture, (8, 116, 684, 48), rows, layers, lambda name: COLOUR["activations"], lambda name: "/" if "once" in name else "")

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..dtypes import Format, bit_fields, decode, encode, find
 from ..dtypes.codec import ROUNDINGS
+from ..units import percent
 from ..viz.formats import chunked_sum, running_sum
 from ..viz.picture import INK, Axes, Picture
 from ..viz.style import COLOUR, blend
@@ -139,7 +140,7 @@ def lost(share: float) -> str:
     >>> lost(0.04), lost(0.0366), lost(1 - 1e-12)
     ('4 %', '3.7 %', 'nearly all')
     """
-    return "nearly all" if share > 0.995 else f"{100 * share:.2g} %"
+    return "nearly all" if share > 0.995 else percent(share, ".2g")
 
 
 def sum_finding(name: str, addend: float, sums: np.ndarray) -> str:

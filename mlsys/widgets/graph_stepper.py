@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..units import plural
 from ..viz.picture import INK, Picture
 from ..viz.style import COLOUR, blend, ink_on
 from .base import Explorer, choice, slider
@@ -141,7 +142,7 @@ class GraphStepper(Explorer):
 
     def sentence(self) -> str:
         now, last = moment(self.example, self.order.value, self.step.value), self.example.steps
-        kept = f"{len(now.kept)} numbers kept for the way back" if len(now.kept) != 1 else "1 number kept for the way back"
+        kept = f"{plural(len(now.kept), 'number')} kept for the way back"
         if not now.at:
             return f"Step 0 of {last}: only the inputs are known."
         operation = next(o for o in self.example.operations if o.name == now.at)

@@ -7,7 +7,8 @@ Lessons: CUDA programming model.
 
 from __future__ import annotations
 
-from ..viz.indexing import SECTOR, Mapping, mapping, runs
+from ..units import plural
+from ..viz.indexing import Mapping, mapping
 from ..viz.picture import INK, Picture
 from ..viz.style import COLOUR
 from .base import Explorer, choice, slider
@@ -83,9 +84,9 @@ def finding(launch: Mapping, thread: int) -> str:
     inside, sectors, least = int(launch.inside(lanes).sum()), len(launch.sectors(thread)), launch.least_sectors(thread)
     if not inside:
         return f"No lane of this warp is inside the matrix: the guard stops all {len(lanes)}"
-    elements = f"One request of this warp: {inside} element{'s' * (inside > 1)}"
+    elements = f"One request of this warp: {plural(inside, 'element')}"
     if sectors == least:
-        return f"{elements}, {sectors} sector{'s' * (sectors > 1)}, the least possible"
+        return f"{elements}, {plural(sectors, 'sector')}, the least possible"
     return f"{elements}, {sectors} sectors where {least} would do"
 
 
@@ -104,10 +105,8 @@ def draw_matrix(picture: Picture, launch: Mapping, side: float) -> None:
 
 
 def draw_sectors(picture: Picture, launch: Mapping, side: float, thread: int) -> None:
-    per, size = SECTOR // launch.itemsize, launch.width * launch.height
-    for sector in launch.sectors(thread).tolist():
-        for row, a, b in runs(sector * per, min(sector * per + per, size) - 1, launch.width):
-            picture.rect(LEFT + a * side, TOP + row * side, (b - a + 1) * side, side, COLOUR["memory"], INK)
+    for column, row, wide, high in launch.sector_boxes(thread):
+        picture.rect(LEFT + column * side, TOP + row * side, wide * side, high * side, COLOUR["memory"], INK)
 
 
 def draw_blocks(picture: Picture, launch: Mapping, side: float, thread: int) -> None:

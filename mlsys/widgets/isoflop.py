@@ -24,6 +24,7 @@ from ..transformer.scaling_laws import (
     optimum,
     tokens_needed,
 )
+from ..units import count, number, percent
 from ..viz.picture import INK, Axes, Picture
 from ..viz.style import COLOUR
 from .base import Explorer, choice, log_slider, stops
@@ -60,7 +61,7 @@ class IsoflopExplorer(Explorer):
             return text
         share = life.total_flops / (best.flops + 2 * best.parameters * life.served)
         return (f"{text} With {count(life.served)} tokens served, the cheapest model of that loss has {count(life.parameters)} parameters "
-                f"and {ratio(life)} tokens per parameter; its life costs {share:.0%} of what the first one's would.")
+                f"and {ratio(life)} tokens per parameter; its life costs {percent(share)} of what the first one's would.")
 
     def draw(self) -> Picture:
         best, life = self.model()
@@ -82,20 +83,9 @@ def finding(best: Allocation, life: Sizing) -> str:
     return f"To train: {ratio(best)} tokens per parameter. To train and serve {count(life.served)} tokens: {ratio(life)}"
 
 
-def count(value: float) -> str:
-    """A number of parameters or tokens, as papers write them.
-
-    >>> count(72.36e9), count(1.33e12), count(1e14)
-    ('72.4B', '1.33T', '100T')
-    """
-    scale, letter = next(((s, c) for s, c in ((1e12, "T"), (1e9, "B")) if value >= s), (1e6, "M"))
-    return f"{value / scale:.3g}{letter}" if value < 1e15 else f"{value / scale:.0f}{letter}"
-
-
 def ratio(sizing: Allocation) -> str:
     """Tokens per parameter with three digits."""
-    value = sizing.tokens_per_parameter
-    return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
+    return number(sizing.tokens_per_parameter)
 
 
 def draw_valleys(picture: Picture, box, law, best: Allocation) -> None:

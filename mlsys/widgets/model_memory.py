@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ..specs import H100_SXM
-from ..units import si
+from ..units import plural, si
 from ..viz.picture import INK, Picture
 from ..viz.style import COLOUR
 from .base import Explorer, choice, stops
@@ -66,8 +66,7 @@ class ModelMemory(Explorer):
     def draw(self) -> Picture:
         parts, chips = self.model()
         picture = Picture(640, 150, self.sentence())
-        noun = "accelerator" if chips == 1 else "accelerators"
-        picture.text(0, 18, f"{chips} {noun} to hold {self.params.value / 1e9:,.4g} billion parameters", 14, bold=True)
+        picture.text(0, 18, f"{plural(chips, 'accelerator')} to hold {self.params.value / 1e9:,.4g} billion parameters", 14, bold=True)
         scale = 630 / max(chips, 1) / H100_SXM.mem_bytes
         x = 0.0
         for name, colour, _ in PARTS:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..specs.sm import SMS, sm
-from ..units import KIB
+from ..units import KIB, kib, percent, plural
 from ..viz.occupancy import (
     NAMES,
     REGS,
@@ -25,7 +25,6 @@ from ..viz.occupancy import (
     draw_limits,
     draw_shared,
     draw_sm,
-    kib,
     settle,
 )
 from ..viz.picture import Picture
@@ -57,7 +56,7 @@ class OccupancyExplorer(Explorer):
         if not here.found.blocks_per_sm:
             return f"{asked}{refusal(here)}."
         found = here.found
-        return f"{asked}{blocks(found.blocks_per_sm)}, {found.warps_per_sm} of {here.on.max_warps} warps, {percent(found.fraction)}."
+        return f"{asked}{blocks(found.blocks_per_sm)}, {found.warps_per_sm} of {here.on.max_warps} warps, {percent(found.fraction, '.3g')}."
 
     def draw(self) -> Picture:
         here = self.model()
@@ -67,7 +66,7 @@ class OccupancyExplorer(Explorer):
         picture.text(16, 42, hint, 12)
         picture.text(16, 68, "blocks that each resource allows", 12)
         draw_limits(picture, (16, 74, 470, 92), here)
-        picture.text(720, 118, percent(found.fraction), 46, "end", bold=True)
+        picture.text(720, 118, percent(found.fraction, ".3g"), 46, "end", bold=True)
         picture.text(720, 140, f"{blocks(found.blocks_per_sm)} × {plural(here.warps_per_block, 'warp')}", 12, "end")
         picture.text(720, 156, f"{found.warps_per_sm} of {here.on.max_warps} warps", 12, "end")
         draw_sm(picture, (16, 196, 704, 92), here)
@@ -96,7 +95,7 @@ def finding(here: Resident) -> str:
         return rounding(here)
     names = " and ".join(NAMES[name] for name in here.limiters).replace(" and ", ", ", len(here.limiters) - 2).capitalize()
     verb = "runs" if names == "Shared memory" else "run"
-    return f"{names} {verb} out first: {blocks(found.blocks_per_sm)}, {percent(found.fraction)} of the warps"
+    return f"{names} {verb} out first: {blocks(found.blocks_per_sm)}, {percent(found.fraction, '.3g')} of the warps"
 
 
 def rounding(here: Resident) -> str:
@@ -114,7 +113,7 @@ def rounding(here: Resident) -> str:
     counts = [here.plain, on.registers // (launch.regs * 32 * warps), on.registers // (given * warps), found.blocks_per_sm]
     whole, rounded, parted = -np.diff(np.minimum(counts, here.plain))
     if rounded >= max(whole, parted, 1):
-        shares = percent(found.fraction), percent(min(here.plain * warps / on.max_warps, 1))
+        shares = percent(found.fraction, ".3g"), percent(min(here.plain * warps / on.max_warps, 1), ".3g")
         return f"{launch.regs} registers leave {shares[0]} of the warps; plain division says {shares[1]}"
     if parted > whole:
         return f"Each partition holds {on.registers // on.partitions // given} whole warps of {launch.regs} registers: {instead}"
@@ -163,20 +162,7 @@ def part(share: float) -> str:
     >>> part(0.25), part(0.4)
     ('a quarter', '40 %')
     """
-    return PARTS.get(round(share, 6), percent(share))
-
-
-def percent(share: float) -> str:
-    """A share with three digits.
-
-    >>> percent(0.75), percent(0.875), percent(1 / 3)
-    ('75 %', '87.5 %', '33.3 %')
-    """
-    return f"{100 * share:.3g} %"
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
+    return PARTS.get(round(share, 6), percent(share, ".3g"))
 
 
 def blocks(count: int) -> str:

@@ -17,7 +17,7 @@ from ..gpu.roofline import Work, bandwidths, product
 from ..specs.accelerators import ACCELERATORS, Accelerator
 from ..specs.models import LLAMA3_8B
 from ..transformer.counts import kv_cache_bytes, parameters
-from ..units import si
+from ..units import number, percent, si
 from ..viz.picture import INK, Axes, Picture, bars
 from ..viz.style import COLOUR
 from .base import Explorer, choice, log_slider, stops
@@ -129,16 +129,16 @@ class RooflineExplorer(Explorer):
 
     def sentence(self) -> str:
         placed = self.model()
-        rate = placed.work.flops / placed.time_s
+        rate, least = placed.work.flops / placed.time_s, si(placed.time_s, "s", 3)
         per_byte = ", ".join(f"{number(i)} FLOP for each byte from {level}" for level, i in placed.intensities.items())
         text = (f"{self.kernel.value} on {placed.chip.name} in {placed.precision}: {per_byte}. {finding(placed)}. "
                 f"At most {si(rate, 'FLOP/s', 3)}")
         if self.kernel.value == KERNELS[0]:
             tokens = f"{self.batch.value / placed.time_s:,.0f} tokens per second at most"
-            return f"{text}; a step takes at least {seconds(placed.time_s)}, {tokens}."
+            return f"{text}; a step takes at least {least}, {tokens}."
         if self.kernel.value == KERNELS[1]:
-            return f"{text}; it takes at least {seconds(placed.time_s)}."
-        return f"{text}; 1 TFLOP takes at least {seconds(placed.time_s)}."
+            return f"{text}; it takes at least {least}."
+        return f"{text}; 1 TFLOP takes at least {least}."
 
     def draw(self) -> Picture:
         placed = self.model()
@@ -147,7 +147,7 @@ class RooflineExplorer(Explorer):
         draw_roofs(picture, (62, 58, 430, 280), placed)
         parts = placed.parts_s
         picture.text(16, 398, "time of each part at its peak rate: the longest decides", 12)
-        rows = [(name, s, seconds(s) + ", decides" * (name == placed.limiter)) for name, s in parts.items()]
+        rows = [(name, s, si(s, "s", 3) + ", decides" * (name == placed.limiter)) for name, s in parts.items()]
         fill = {name: COLOUR["compute" if name == "compute" else "memory"] for name in parts}
         bars(picture, (16, 406, 708, 30 * len(rows)), rows, placed.time_s, fill.get, HATCH.get)
         return picture
@@ -176,28 +176,9 @@ def finding(placed: Placed) -> str:
     parts = placed.parts_s
     others = sorted(s for name, s in parts.items() if name != placed.limiter)
     if placed.limiter == "compute":
-        return f"Compute bounds it: the slowest traffic takes {percent(others[-1] / placed.time_s)} of its time"
+        return f"Compute bounds it: the slowest traffic takes {percent(others[-1] / placed.time_s, '.2g')} of its time"
     name = placed.limiter if placed.limiter == "L2" else placed.limiter.capitalize()
-    return f"{name} bounds it: at most {percent(placed.share)} of the {si(placed.chip.peak(placed.precision), 'FLOP/s', 4)} peak"
-
-
-def percent(share: float) -> str:
-    """A share with two or three digits.
-
-    >>> percent(0.003386), percent(0.25)
-    ('0.34 %', '25 %')
-    """
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.3g} %"
-
-
-def number(value: float) -> str:
-    """Three digits, without an exponent."""
-    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}" if value >= 1e-3 else f"{value:.2e}"
-
-
-def seconds(value: float) -> str:
-    """A time with three digits."""
-    return si(value, "s", 3)
+    return f"{name} bounds it: at most {percent(placed.share, '.2g')} of the {si(placed.chip.peak(placed.precision), 'FLOP/s', 4)} peak"
 
 
 def draw_roofs(picture: Picture, box, placed: Placed) -> None:

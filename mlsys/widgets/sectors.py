@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..gpu.coalescing import LINE, SECTOR, Traffic, coalesce, units_per_request
+from ..units import percent, plural
 from ..viz.picture import Picture
 from ..viz.sectors import draw_bytes, draw_counts, draw_lanes
 from .base import Explorer, choice, slider
@@ -48,7 +49,7 @@ class SectorExplorer(Explorer):
 
     def sentence(self) -> str:
         traffic = self.model()
-        return f"{finding(traffic)}. They lie in {traffic.lines} line{'s' * (traffic.lines != 1)} of {LINE} bytes."
+        return f"{finding(traffic)}. They lie in {plural(traffic.lines, 'line')} of {LINE} bytes."
 
     def draw(self) -> Picture:
         traffic, itemsize, addresses = self.model(), self.itemsize.value, self.addresses()
@@ -80,10 +81,10 @@ def finding(traffic: Traffic) -> str:
     >>> finding(coalesce(LANES[None] * 8)), finding(coalesce(LANES[None] * 4))
     ('8 sectors move 256 bytes for 128 that are used: 50 %', '4 sectors move 128 bytes, and all are used')
     """
-    many = f"{traffic.sectors} sector{'s' * (traffic.sectors != 1)} move{'s' * (traffic.sectors == 1)} {traffic.bytes_moved:,} bytes"
+    many = f"{plural(traffic.sectors, 'sector')} move{'s' * (traffic.sectors == 1)} {traffic.bytes_moved:,} bytes"
     if traffic.bytes_asked == traffic.bytes_moved:
         return f"{many}, and all are used"
-    return f"{many} for {traffic.bytes_asked} that are used: {100 * traffic.efficiency:.3g} %"
+    return f"{many} for {traffic.bytes_asked} that are used: {percent(traffic.efficiency, '.3g')}"
 
 
 def reason(addresses: np.ndarray, itemsize: int, traffic: Traffic) -> str:

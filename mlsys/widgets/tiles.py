@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..gpu.tiles import MOST_REGISTERS, WARP, Tile, TileTime, problem, tile_time
 from ..specs.accelerators import A40, A100_80GB, A6000, H100_SXM
 from ..specs.sm import sm
-from ..units import KIB, si
+from ..units import kib, percent, si
 from ..viz.picture import Picture
 from ..viz.style import COLOUR
 from ..viz.tiling import SHOWN, draw_gauges, draw_parts, draw_product, draw_tile, draw_turns
@@ -50,7 +50,7 @@ class TileExplorer(Explorer):
             return f"{cut}no GPU runs this, {problem(tile)}."
         if not here.fits:
             return f"{cut}no block fits on an SM."
-        return (f"{cut}{si(here.traffic_bytes, 'B', 3)} out of the SMs, {tile.smem_bytes / KIB:g} KiB and {tile.threads} threads a block, "
+        return (f"{cut}{si(here.traffic_bytes, 'B', 3)} out of the SMs, {kib(tile.smem_bytes)} KiB and {tile.threads} threads a block, "
                 f"{here.resident} on an SM; {here.gflops(size, size, size):,.0f} GFLOP/s, limited by {SHOWN[here.limiter]}.")
 
     def draw(self) -> Picture:
@@ -98,9 +98,9 @@ def finding(tile: Tile, here: TileTime | None, size: int, peak: float) -> str:
     if here.full < 0.75:
         last = here.blocks - (here.turns - 1) * sms(here)
         where = "The last turn" if here.turns > 1 else "The only turn"
-        return f"{where} uses {last} of {sms(here)} SMs: {100 * (1 - here.full):.0f} % of the chip is idle"
+        return f"{where} uses {last} of {sms(here)} SMs: {percent(1 - here.full)} of the chip is idle"
     speed = here.gflops(size, size, size)
-    return f"{HOLDS[here.limiter]}: {speed:,.0f} GFLOP/s, {100e9 * speed / peak:.0f} % of the peak"
+    return f"{HOLDS[here.limiter]}: {speed:,.0f} GFLOP/s, {percent(1e9 * speed / peak)} of the peak"
 
 
 def sms(here: TileTime) -> int:
@@ -110,7 +110,7 @@ def sms(here: TileTime) -> int:
 
 def needs(tile: Tile) -> str:
     """What a block of a tile asks of an SM."""
-    return f"{tile.smem_bytes / KIB:g} KiB and {min(tile.registers, MOST_REGISTERS) * tile.threads:,} registers for one block"
+    return f"{kib(tile.smem_bytes)} KiB and {min(tile.registers, MOST_REGISTERS) * tile.threads:,} registers for one block"
 
 
 def detail(tile: Tile, here: TileTime | None, size: int) -> str:

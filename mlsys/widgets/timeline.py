@@ -15,6 +15,7 @@ from ..profile.account import layered
 from ..profile.intervals import clip, length
 from ..profile.simulate import Loop, simulate
 from ..profile.trace import Trace
+from ..units import percent
 from ..viz.picture import INK, Picture, tick_text, ticks
 from ..viz.timeline import Rows, draw_key, draw_tracks, rows_of
 from .base import Explorer, choice, float_slider, stops
@@ -80,11 +81,11 @@ class TimelineExplorer(Explorer):
 
     def sentence(self) -> str:
         begin, end = self.window()
-        said = [f"rank {rank}: compute {a['compute']:.0%}, exposed communication {a['exposed communication']:.0%} "
-                f"(hidden {a['hidden']:.0%}), idle {a['idle']:.0%}"
+        said = [f"rank {rank}: compute {percent(a['compute'])}, exposed communication {percent(a['exposed communication'])} "
+                f"(hidden {percent(a['hidden'])}), idle {percent(a['idle'])}"
                 for rank, a in enumerate(accounts(self.fault.value, begin, end))]
         waits = clip(run(self.fault.value)[0].intervals(kind="sync", rank=0), (begin, end))
-        host = f"; rank 0's host waits for its device {length(waits) / (end - begin):.0%}" if len(waits) else ""
+        host = f"; rank 0's host waits for its device {percent(length(waits) / (end - begin))}" if len(waits) else ""
         return f"{begin * 1e3:.1f} to {end * 1e3:.1f} ms. {'; '.join(said)}{host}. Shares are of the window."
 
     def finding(self) -> str:
@@ -92,12 +93,12 @@ class TimelineExplorer(Explorer):
         a, b = accounts(self.fault.value, *self.window())
         lost = max(("idle", "exposed communication"), key=lambda name: a[name])
         if a[lost] < 0.1 and b[lost] < 0.1:
-            return f"Kernels run on rank 0 for {a['compute']:.0%} of this window"
+            return f"Kernels run on rank 0 for {percent(a['compute'])} of this window"
         if abs(a["exposed communication"] - b["exposed communication"]) > 0.1:
             share, first = max((part["exposed communication"], rank) for rank, part in enumerate((a, b)))
-            return f"Rank {first} waits in its all-reduce for rank {1 - first}: {share:.0%} of this window"
+            return f"Rank {first} waits in its all-reduce for rank {1 - first}: {percent(share)} of this window"
         words = {"idle": "Rank 0's GPU stands idle for", "exposed communication": "Communication that no kernel hides takes"}
-        return f"{words[lost]} {a[lost]:.0%} of this window"
+        return f"{words[lost]} {percent(a[lost])} of this window"
 
     def draw(self) -> Picture:
         begin, end = self.window()

@@ -13,7 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..gpu.scheduler import ISSUED, NOBODY, POLICIES, READY, Schedule, chain, ipc_bound, simulate
+from ..units import percent, plural
 from ..viz.picture import INK, Axes, Picture
+from ..viz.runs import runs
 from ..viz.style import COLOUR
 from .base import Explorer, choice, slider
 
@@ -48,10 +50,10 @@ class WarpExplorer(Explorer):
         masks = round_masks(self.lanes.value)
         bound = ipc_bound(self.warps.value, self.latency.value, self.ilp.value)
         share = masks.mean()
-        return (f"{count(self.warps.value, 'warp')}, latency {count(self.latency.value, 'cycle')}, {self.ilp.value} independent: "
-                f"{ipc:.2f} instructions a cycle (bound {bound:.2f}). {count(self.lanes.value, 'lane')} on the long side: "
-                f"a round takes {len(masks.T)} issue slots with {share:.0%} of the lanes active. "
-                f"Together {ipc * share:.0%} of the lanes' peak.")
+        return (f"{plural(self.warps.value, 'warp')}, latency {plural(self.latency.value, 'cycle')}, {self.ilp.value} independent: "
+                f"{ipc:.2f} instructions a cycle (bound {bound:.2f}). {plural(self.lanes.value, 'lane')} on the long side: "
+                f"a round takes {len(masks.T)} issue slots with {percent(share)} of the lanes active. "
+                f"Together {percent(ipc * share)} of the lanes' peak.")
 
     def draw(self) -> Picture:
         schedule, ipc = self.model()
@@ -80,25 +82,11 @@ def finding(ipc: float, masks: np.ndarray) -> str:
     """The title: how much of the peak is reached, and what costs it.
 
     >>> finding(0.5, round_masks(0)), finding(1.0, round_masks(1))
-    ('50% of the peak: too few instructions in flight', '51% of the peak: lanes are masked off')
+    ('50 % of the peak: too few instructions in flight', '51 % of the peak: lanes are masked off')
     """
     share = float(masks.mean())
     causes = ["too few instructions in flight"] * (ipc < 0.995) + ["lanes are masked off"] * (share < 1)
-    return f"{ipc * share:.0%} of the peak: {' and '.join(causes) or 'every slot and every lane is in use'}"
-
-
-def count(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
-
-
-def runs(flags: np.ndarray) -> list[tuple[int, int]]:
-    """First and one past the last place of every stretch of True.
-
-    >>> runs(np.array([True, True, False, True]))
-    [(0, 2), (3, 4)]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]]))).tolist()
-    return list(zip(edges[::2], edges[1::2]))
+    return f"{percent(ipc * share)} of the peak: {' and '.join(causes) or 'every slot and every lane is in use'}"
 
 
 def draw_rows(picture: Picture, box, schedule: Schedule, masks: np.ndarray) -> None:
@@ -115,8 +103,9 @@ def draw_rows(picture: Picture, box, schedule: Schedule, masks: np.ndarray) -> N
         picture.line([(left, y + high - 1), (left + width, y + high - 1)], COLOUR["idle"], 0.7)
         if warps <= 8 or warp % 2 == 0:
             picture.text(left - 6, y + high * 0.85, str(warp), 10, "end")
-        for first, last in runs(schedule.state[warp, :SHOWN] == READY):
-            picture.line([(left + first * wide + 1, y + high / 2), (left + last * wide - 1, y + high / 2)], INK, 1.5, ":")
+        for state, first, last in runs(schedule.state[warp, :SHOWN]):
+            if state == READY:
+                picture.line([(left + first * wide + 1, y + high / 2), (left + last * wide - 1, y + high / 2)], INK, 1.5, ":")
         for cycle in np.flatnonzero(schedule.state[warp, :SHOWN] == ISSUED):
             tall = max(3.0, (high - 2) * shares[schedule.instruction[cycle] % len(shares)])  # one lane must be seen too
             picture.rect(left + cycle * wide + 0.5, y + high - 1 - tall, wide - 1, tall, COLOUR["compute"], INK)
@@ -139,8 +128,9 @@ def draw_round(picture: Picture, box, masks: np.ndarray) -> None:
     picture.text(left, top - 24, f"One round of a warp: {slots} issue slots", 12, bold=True)
     picture.text(left, top - 8, "lane (filled: active)", 11)
     for slot, mask in enumerate(masks.T):
-        for first, last in runs(mask):
-            picture.rect(left + slot * wide + 1, top + first * high, wide - 2, (last - first) * high, COLOUR["compute"], INK)
+        for active, first, last in runs(mask):
+            if active:
+                picture.rect(left + slot * wide + 1, top + first * high, wide - 2, (last - first) * high, COLOUR["compute"], INK)
         picture.rect(left + slot * wide + 1, top, wide - 2, height, "none", COLOUR["idle"])
         picture.text(left + (slot + 0.5) * wide, top + height + 14, str(slot), 10, "middle")
     for lane in (0, 8, 16, 24, 32):

@@ -1,11 +1,14 @@
 """How fast is grading next to stock nbgrader, and does a large mixed class come out right?
 
     python -m tests.benchmarks.grading speed [--submissions 100] [--pairs 3] [--jobs 2] [--assignment ps01_foundations]
+    python -m tests.benchmarks.grading scale [--submissions 40] [--workers 1 2 4] [--pairs 3] [--assignment ps01_foundations]
     python -m tests.benchmarks.grading soak [--submissions 500] [--jobs 2]
 
 `speed` grades the same submissions with `nbgrader autograde` as it comes and with `python -m grading grade`,
 in turn, each in a fresh copy of the course; feedback is left out on both sides, points have to be equal. Printed
-are the wall times and the median of the ratios. `soak` grades one batch of right, wrong, hostile and malformed
+are the wall times and the median of the ratios. `scale` grades the same submissions with 1, 2 and more workers in turn, and
+splits the processor time into that of the coordinator, which alone writes, and that of the workers and their sandboxes: the first
+bounds what more cores can bring. `soak` grades one batch of right, wrong, hostile and malformed
 submissions of the small assignment of the tests, compares each verdict with the known one, and watches the grader's memory.
 """
 
@@ -103,11 +106,22 @@ def points(root: Path) -> dict[str, float]:
         return dict(found)
 
 
-def timed(course: Course, root: Path, *words: str) -> float:
+def class_of(course: Course, assignment: str, master, right: dict[str, str], number: int) -> None:
+    """Hand in `number` submissions: right, unanswered, and each right alternative, in turn."""
+    notebook = printed(master, course.folder)
+    answers = REPOSITORY / "tests" / "answers" / f"{assignment}.py"
+    versions = [version for version in read_answers(answers) if version.kind == "right"] if answers.is_file() else []
+    kinds: list[dict[str, str]] = [right, {}, *(right | {f"{v.exercise}-answer": v.source} for v in versions)]
+    for index in range(number):
+        hand_in(course, assignment, f"s{index:03}", notebook, kinds[index % len(kinds)])
+    course.command("generate_assignment", assignment)
+
+
+def timed(course: Course, root: Path, *words: str, run: str = "-m") -> float:
     """Run a command in a copy of the course; its wall time."""
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=root, env=course.environment(root), capture_output=True, text=True
+        [sys.executable, run, *words], cwd=root, env=course.environment(root), capture_output=True, text=True
     )
     elapsed = time.monotonic() - started
     if done.returncode not in (0, 1):
@@ -119,15 +133,7 @@ def speed(assignment: str, number: int, pairs: int, jobs: int) -> None:
     """Stock and ours in turn, the same submissions, fresh copies."""
     with tempfile.TemporaryDirectory() as folder:
         course, master, right = course_of(Path(folder), assignment)
-        notebook = printed(master, Path(folder))
-        answers = REPOSITORY / "tests" / "answers" / f"{assignment}.py"
-        versions = (
-            [version for version in read_answers(answers) if version.kind == "right"] if answers.is_file() else []
-        )
-        kinds: list[dict[str, str]] = [right, {}, *(right | {f"{v.exercise}-answer": v.source} for v in versions)]
-        for index in range(number):
-            hand_in(course, assignment, f"s{index:03}", notebook, kinds[index % len(kinds)])
-        course.command("generate_assignment", assignment)
+        class_of(course, assignment, master, right, number)
         ratios = []
         for pair in range(pairs):
             roots = {}
@@ -149,6 +155,45 @@ def speed(assignment: str, number: int, pairs: int, jobs: int) -> None:
                 ours, stock = points(roots["ours"]), points(roots["stock"])
                 print({s: (stock.get(s), ours.get(s)) for s in ours if stock.get(s) != ours.get(s)})
         print(f"median of {pairs} pairs: {statistics.median(ratios):.1f} times as many submissions, {jobs} workers")
+
+
+def seconds_of(course: Course, root: Path, assignment: str, jobs: int) -> tuple[float, float, float]:
+    """One run of `grade`: wall time, processor time of the coordinator, and of all else on this (quiet) machine."""
+    program = (
+        "import atexit, os, sys\natexit.register(lambda: open('coordinator', 'w').write(str(sum(os.times()[:2]))))\n"
+        "sys.argv[0] = 'grading'\nimport runpy\nrunpy.run_module('grading', run_name='__main__', alter_sys=True)"
+    )
+    before = busy_s()
+    wall = timed(course, root, program, "grade", assignment, "--no-feedback", "--jobs", str(jobs), run="-c")
+    coordinator = float((root / "coordinator").read_text())
+    return wall, coordinator, busy_s() - before - coordinator
+
+
+def busy_s() -> float:
+    """Processor seconds of the whole machine since its start: those of a sandbox are reported to no parent."""
+    user, nice, system = Path("/proc/stat").read_text().split()[1:4]
+    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def scale(assignment: str, number: int, workers: list[int], rounds: int) -> None:
+    """The same class with so many workers in turn; medians over the rounds."""
+    with tempfile.TemporaryDirectory() as folder:
+        course, master, right = course_of(Path(folder), assignment)
+        class_of(course, assignment, master, right, number)
+        runs: dict[int, list[tuple[float, float, float]]] = {jobs: [] for jobs in workers}
+        for turn in range(rounds):
+            for jobs in workers:
+                root = Path(folder) / f"jobs{jobs}-{turn}"
+                shutil.copytree(course.root, root)
+                runs[jobs].append(seconds_of(course, root, assignment, jobs))
+        print(f"{number} submissions of {assignment}, {os.cpu_count()} cores, medians of {rounds} runs")
+        first = statistics.median(wall for wall, *_ in runs[workers[0]])
+        for jobs, seen in runs.items():
+            wall, coordinator, rest = (statistics.median(column) for column in zip(*seen))
+            print(
+                f"{jobs} workers: {wall:5.1f} s, {60 * number / wall:5.0f} a minute, {first / wall:.2f} times the first; "
+                f"processor time: coordinator {coordinator:.1f} s, workers {rest:.1f} s, {(coordinator + rest) / wall:.2f} cores busy"
+            )
 
 
 def soak(number: int, jobs: int, seed: int) -> int:
@@ -217,15 +262,19 @@ def watch(process: subprocess.Popen, memory: list[float]) -> None:
 
 def main() -> int:
     top = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    top.add_argument("what", choices=["speed", "soak"])
+    top.add_argument("what", choices=["speed", "scale", "soak"])
     top.add_argument("--submissions", type=int)
     top.add_argument("--pairs", type=int, default=3)
     top.add_argument("--jobs", type=int, default=2)
+    top.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     top.add_argument("--assignment", default=STAND_IN)
     top.add_argument("--seed", type=int, default=1)
     args = top.parse_args()
     if args.what == "speed":
         speed(args.assignment, args.submissions or 100, args.pairs, args.jobs)
+        return 0
+    if args.what == "scale":
+        scale(args.assignment, args.submissions or 40, args.workers, args.pairs)
         return 0
     return soak(args.submissions or 500, args.jobs, args.seed)
 

@@ -34,9 +34,10 @@ from mlsys.gpu.sgemm_ladder import ladder
 from mlsys.profile.simulate import Loop, all_reduce_s, simulate
 from mlsys.specs.architecture import chinchilla
 from mlsys.specs.models import GPT3_2_7B, GPT3_LARGE, GPT3_MEDIUM, GPT3_SMALL, GPT3_XL, MODELS
-from mlsys.specs.sm import SMS
+from mlsys.specs.sm import sm
 from mlsys.specs.training_runs import GPT3_TABLE_D1, KORTHIKANTI_STEPS, PALM_STEP
 from mlsys.transformer import counts
+from mlsys.viz.occupancy import plain_division
 
 DATA = Path(__file__).resolve().parents[1] / "mlsys" / "data"
 PAGE = Path(__file__).resolve().parents[2] / "mlsys" / "VALIDATION.md"
@@ -115,18 +116,11 @@ def occupancy_rows() -> Iterator[Row]:
     found = occupancy(*columns, **more)
     blocks = np.array([int(row["active_blocks_per_sm"]) for row in rows])
     limiters = np.array([row["limiters"] for row in rows])
-    plain = [plain_division(*(column[i] for column in columns)) for i in range(len(rows))]
+    plain = [plain_division(threads, regs, static + dynamic, sm(name)) for name, threads, regs, static, dynamic in zip(*columns)]
     yield Row("blocks on an SM and what limits them", "the vendor's calculator (cuda_occupancy.h of CUDA 13.0), 7.0 to 12.1", len(rows),
               wrong((found.blocks_per_sm != blocks) | (found.limiters != limiters), len(rows)) + "; on all 23,744 rows too",
               f"plain division: {np.mean(np.array(plain) != blocks):.0%} wrong", "-",
               "clusters and launch order; occupancy is no speed")  # fmt: skip
-
-
-def plain_division(capability: str, threads: int, regs: int, static: int, dynamic: int) -> int:
-    """Blocks by dividing each resource, without the steps in which it is handed out."""
-    on = SMS[capability]
-    limits = [on.max_blocks, on.max_threads // threads, on.registers // max(threads * regs, 1)]
-    return min(limits + ([on.shared_bytes // (static + dynamic)] if static + dynamic else []))
 
 
 def memory_rows() -> Iterator[Row]:

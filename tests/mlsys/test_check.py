@@ -114,6 +114,27 @@ def test_call_gives_the_result_or_a_sentence():
         check.call(int, "x")
 
 
+def test_an_error_without_a_text_makes_a_sentence_too():
+    def stops(n):
+        raise StopIteration
+
+    said = r"stops\(3\) raised StopIteration, in the line `raise StopIteration`"
+    for run in (lambda: check.call(stops, 3), lambda: check.function(stops, [((3,), 3)])):
+        with pytest.raises(check.CheckFailed, match=rf"^{said}\.$"):
+            run()
+    with pytest.raises(check.CheckFailed, match=rf"^{said}; a ValueError was expected\.$"):
+        check.raises(stops, (3,), ValueError)
+
+
+def test_a_kernel_that_stops_without_a_text_makes_a_sentence():
+    class Broken:
+        def portable(self):
+            raise MemoryError
+
+    with pytest.raises(check.CheckFailed, match=r"^The kernel raised MemoryError\.$"):
+        check.launch(Broken(), 1, 1)
+
+
 def test_the_student_sees_the_message_only():
     failure = check.CheckFailed("f(1) gave 2, expected 3.\nHint: think.")
     assert failure._render_traceback_() == ["f(1) gave 2, expected 3.", "Hint: think."]

@@ -6,7 +6,7 @@ import pytest
 from mlsys.autograd import Tensor
 from mlsys.transformer import composed
 from mlsys.transformer.rope import rope_table
-from mlsys.widgets.attention import BACK, MASKS, MOST, OWN, RANDOM, REACHES, AttentionExplorer, entropy, runs, vectors
+from mlsys.widgets.attention import BACK, MASKS, MOST, OWN, RANDOM, REACHES, AttentionExplorer, entropy, vectors
 
 HEADS = (OWN, BACK, RANDOM)
 RAW = "as they are"
@@ -82,14 +82,10 @@ def test_reach_is_free_where_it_acts(mask):
     assert set_up(mask=mask).reach.disabled == (mask not in REACHES)
 
 
-def test_runs_cover_the_flags():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        flags = rng.random(12) < 0.5
-        again = np.zeros(12, bool)
-        for start, stop in runs(flags):
-            again[start:stop] = True
-        assert np.array_equal(flags, again)
+def test_what_the_mask_hides_is_hatched():
+    box = set_up(mask="causal", tokens=5)
+    hatched = [shape for shape in box.draw().shapes if shape[0] == "rect" and shape[7] == "/" and shape[1] < 400]
+    assert [round(shape[3] / shape[4]) for shape in hatched] == [4, 3, 2, 1]
 
 
 def test_the_figure_has_a_panel_a_map():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mlsys.gpu.simt import block_dim, block_idx, grid_dim, kernel, thread_idx
-from mlsys.viz.indexing import Mapping, footprints, mapping, runs
+from mlsys.viz.indexing import Mapping, footprints, mapping
 from mlsys.widgets.indexing import BLOCKS, FORMS, ROUNDED, IndexExplorer, finding
 
 SHAPES = [(40, 20), (64, 40), (1, 1), (1, 40), (64, 1), (33, 9)]
@@ -75,10 +75,13 @@ def test_rounded_down_the_edge_is_missed_and_rounded_up_never():
     assert Mapping(40, 20, (32, 8), (2, 1), swapped=True).reach == (8, 64)
 
 
-def test_runs_are_the_elements_in_order():
-    for first, last, width in ((0, 0, 1), (5, 40, 7), (3, 9, 64)):
-        elements = [row * width + k for row, a, b in runs(first, last, width) for k in range(a, b + 1)]
-        assert elements == list(range(first, last + 1))
+def test_boxes_are_the_elements_of_the_sectors():
+    for width, itemsize in ((1, 4), (7, 1), (40, 4), (64, 8)):
+        launch = mapping(width, 20, (32, 8), itemsize=itemsize)
+        boxes = launch.sector_boxes(0)
+        elements = [(y + j) * width + x + i for x, y, wide, high in boxes for j in range(high) for i in range(wide)]
+        want = [e for e in range(width * 20) if e * itemsize // 32 in launch.sectors(0)]
+        assert sorted(elements) == want
 
 
 def test_the_sentence_follows_a_thread(box):

@@ -12,7 +12,7 @@ import pytest
 
 from mlsys.transformer import scaling_laws as sl
 from mlsys.viz.scaling import budget_terms, flat_valleys, growth_lines, sweep_valleys
-from mlsys.widgets.isoflop import LAWS, SERVED, IsoflopExplorer, count, finding, ratio
+from mlsys.widgets.isoflop import LAWS, SERVED, IsoflopExplorer, finding, ratio
 
 CHINCHILLA = 5.76e23
 
@@ -68,7 +68,7 @@ def test_what_the_lesson_says_is_seen(box):
     assert seen["Epoch 2024 refit", 1e20] > seen["Epoch 2024 refit", 1e26]
     assert round(seen["Hoffmann 2022, printed", 1e20]) == 40 and round(seen["Hoffmann 2022, printed", 1e26]) == 153
     box.law.value, box.budget.value, box.served.value = "Epoch 2024 refit", CHINCHILLA, 1e13
-    assert "34.1B parameters and 109 tokens per parameter; its life costs 71%" in box.sentence()
+    assert "34.1B parameters and 109 tokens per parameter; its life costs 71 %" in box.sentence()
     box.served.value = 1e14
     assert 600 < box.model()[1].tokens_per_parameter < 650
 
@@ -90,8 +90,7 @@ def test_an_update_takes_milliseconds(box):
     assert (time.process_time() - before) / 20 < 0.02
 
 
-def test_numbers_as_papers_write_them():
-    assert [count(v) for v in (5e6, 8.03e9, 1e15)] == ["5M", "8.03B", "1000T"]
+def test_tokens_per_parameter_have_three_digits():
     assert ratio(sl.Allocation(1e9, 99.96e9, 2.0)) == "100" and ratio(sl.Allocation(1e9, 1868e9, 2.0)) == "1,868"
 
 

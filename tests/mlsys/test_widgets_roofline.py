@@ -14,7 +14,7 @@ import pytest
 from mlsys.gpu.roofline import Work, bandwidths, bounds_s, ceilings, product
 from mlsys.specs.accelerators import ACCELERATORS
 from mlsys.viz.roofline import column_banks, decode_intensity, ladder, measured_roof, miss_curves, roof
-from mlsys.widgets.roofline import CHIPS, KERNELS, RooflineExplorer, decode, finding, number, percent
+from mlsys.widgets.roofline import CHIPS, KERNELS, RooflineExplorer, decode, finding
 
 A100, H100 = ACCELERATORS["A100 80GB SXM"], ACCELERATORS["H100 SXM"]
 
@@ -113,11 +113,6 @@ def test_an_update_takes_milliseconds(box):
     for _ in range(20):
         box.update()
     assert (time.process_time() - before) / 20 < 0.02
-
-
-def test_numbers_are_short():
-    assert [percent(v) for v in (0.00338, 0.42, 1.0)] == ["0.34 %", "42 %", "100 %"]
-    assert [number(v) for v in (0.5, 31_622.8, 124.12, 1e-4)] == ["0.5", "31,623", "124", "1.00e-04"]
 
 
 def test_ladder_shows_every_level_with_a_bandwidth():

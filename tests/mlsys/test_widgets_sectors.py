@@ -112,7 +112,7 @@ def test_an_update_takes_milliseconds(box):
 
 def test_figures_show_what_they_were_given():
     ax = sector_map(np.arange(32) * 16)
-    assert "16 sectors move 512 bytes, and 25% of them are used" in ax.get_title() + ax.get_title("left")
+    assert "16 sectors move 512 bytes, and 25 % of them are used" in ax.get_title() + ax.get_title("left")
     assert [text.get_text() for text in ax.texts] == [str(lane) for lane in range(32)]
     ax = stride_bandwidth([1, 2, 4], {"4 bytes": [1, 0.5, 0.25], "16 bytes": [1, 0.5, 0.5]}, "A finding")
     assert [line.get_ydata().tolist() for line in ax.lines] == [[100, 50, 25], [100, 50, 50]]

@@ -37,7 +37,7 @@ def test_shares_are_those_of_the_trace(box, fault):
         seconds = device_account(trace, rank, (begin, end))
         assert {name: shares[name] * (end - begin) for name in seconds} == pytest.approx(seconds, abs=1e-9)
         assert sum(shares[name] for name in seconds) == pytest.approx(1)
-        assert f"rank {rank}: compute {shares['compute']:.0%}" in box.sentence()
+        assert f"rank {rank}: compute {100 * shares['compute']:.0f} %" in box.sentence()
     assert escape(box.sentence()) in box.readout.value and escape(box.finding(), quote=False) in box.picture.value.replace("&#x27;", "'")
 
 

@@ -16,7 +16,7 @@ from mlsys.gpu.waves import waves
 from mlsys.specs import H100_SXM, sm
 from mlsys.viz import warps as draw
 from mlsys.viz.style import COLOUR
-from mlsys.widgets.warps import MOST_WARPS, SHOWN, WarpExplorer, finding, round_masks, runs
+from mlsys.widgets.warps import MOST_WARPS, SHOWN, WarpExplorer, finding, round_masks
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def test_sentence_and_title(box):
     box.warps.value, box.latency.value, box.lanes.value = 4, 8, 1
     assert "0.50 instructions a cycle (bound 0.50)" in box.sentence()
     assert "1 lane on the long side: a round takes 12 issue slots" in box.sentence()
-    assert "26% of the peak: too few instructions in flight and lanes are masked off" in box.picture.value
-    assert finding(1.0, round_masks(32)) == "100% of the peak: every slot and every lane is in use"
+    assert "26 % of the peak: too few instructions in flight and lanes are masked off" in box.picture.value
+    assert finding(1.0, round_masks(32)) == "100 % of the peak: every slot and every lane is in use"
 
 
 def test_squares_are_the_issued_slots(box):
@@ -111,9 +111,11 @@ def test_every_corner_draws_inside_the_picture(box):
     assert box._repr_mimebundle_()["image/png"].startswith(b"\x89PNG")
 
 
-def test_runs_are_the_stretches():
-    flags = np.array([0, 1, 1, 0, 0, 1], bool)
-    assert [k for first, last in runs(flags) for k in range(first, last)] == np.flatnonzero(flags).tolist()
+def test_filled_lanes_are_the_active_ones(box):
+    box.lanes.value = 5
+    masks = round_masks(5)
+    lanes = [shape for shape in box.draw().shapes if shape[0] == "rect" and shape[2] >= 344 and shape[5] == COLOUR["compute"]]
+    assert sum(shape[4] for shape in lanes) == pytest.approx(masks.sum() * 128 / 32) and len(lanes) == masks.shape[1]
 
 
 def test_lane_map_colours_active_lanes():
@@ -149,6 +151,6 @@ def test_teeth_and_parts():
     ax = draw.wave_teeth(H100_SXM, "A finding", most=3)
     line, lowest = ax.lines
     assert line.get_ydata()[132] == waves(133, H100_SXM).utilisation and len(lowest.get_xdata()) == 2
-    assert {text.get_text() for text in ax.texts} == {"133 blocks: 50.4%"}
+    assert {text.get_text() for text in ax.texts} == {"133 blocks: 50.4 %"}
     words = "".join(text.get_text() for text in draw.sm_parts("One SM", sm("9.0"), 128).texts)
     assert words.count("64 KiB") == 4 and words.count("16 resident warps") == 4 and "228 KiB" in words and words.count("32 FP32") == 4
