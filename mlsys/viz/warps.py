@@ -148,7 +148,8 @@ def wave_teeth(chip, title: str, most: int = 10, ax=None):
     lowest = blocks[chip.units :: chip.units]
     ax.plot(lowest / chip.units, used[lowest - 1], "v", color=COLOUR["limiter"], markeredgecolor=INK)
     at = lowest[0]
-    ax.annotate(f"{at} blocks: {percent(used[at - 1], '.1f')}", (at / chip.units, used[at - 1]), xytext=(10, -4), textcoords="offset points", va="top")
+    words = f"{at} blocks: {percent(used[at - 1], '.1f')}"
+    ax.annotate(words, (at / chip.units, used[at - 1]), xytext=(10, -4), textcoords="offset points", va="top")
     ax.yaxis.set_major_formatter(lambda share, _: percent(share))
     ax.set(xlabel=f"blocks of the grid, in waves of {chip.units}", ylabel="slots' time in use", ylim=(0, 1.05), title=title)
     return ax

@@ -55,8 +55,8 @@ class OccupancyExplorer(Explorer):
         asked = f"{launch.threads} threads of {launch.regs} registers and {kib(launch.dynamic_smem_bytes)} KiB on {here.on.example}: "
         if not here.found.blocks_per_sm:
             return f"{asked}{refusal(here)}."
-        found = here.found
-        return f"{asked}{blocks(found.blocks_per_sm)}, {found.warps_per_sm} of {here.on.max_warps} warps, {percent(found.fraction, '.3g')}."
+        found, share = here.found, percent(here.found.fraction, ".3g")
+        return f"{asked}{blocks(found.blocks_per_sm)}, {found.warps_per_sm} of {here.on.max_warps} warps, {share}."
 
     def draw(self) -> Picture:
         here = self.model()
