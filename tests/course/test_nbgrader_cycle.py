@@ -1,4 +1,4 @@
-"""nbgrader from release to grades: by command line, and over every assignment of the course.
+"""nbgrader from release to grades: by command line, and with an assignment of each kind.
 
 Three students hand in: one with the instructor's answers, one with nothing written, one with
 a known mistake. Their points are exact, and the feedback names the mistake.
@@ -29,11 +29,8 @@ pytestmark = [
     pytest.mark.nbgrader,
     pytest.mark.skipif(sys.platform == "win32", reason="nbgrader's exchange needs POSIX file permissions"),
 ]
-ASSIGNMENTS = sorted(
-    folder.name
-    for folder in (REPOSITORY / "source").glob("*")
-    if re.match(r"(ps)?\d\d_", folder.name) and any(folder.glob("*.ipynb"))
-)
+# One of each kind goes through nbgrader's whole loop; test_sealed_honest.py grades every notebook.
+ASSIGNMENTS = ("00_start_here", "03_gpu_architecture", "ps01_foundations")
 DECIMAL = "def kibibytes(n, itemsize):\n    return n * itemsize / 1000"
 
 
@@ -154,7 +151,7 @@ def known_mistake(notebooks: dict) -> tuple[str, str, str, str] | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
-def test_every_assignment_grades_exactly(course, assignment):
+def test_an_assignment_grades_exactly(course, assignment):
     """Full points for the instructor's answers, 0 for the stub, and the mistake's own points lost."""
     sources = {p.stem: nbformat.read(p, as_version=4) for p in (REPOSITORY / "source" / assignment).glob("*.ipynb")}
     if not points(sources.values(), "check", "essay"):

@@ -117,6 +117,17 @@ def answers_of(master) -> dict[str, str]:
 
 
 @pytest.mark.slow
+def test_the_longest_lesson_keeps_within_the_limits():
+    """With all that a lesson computes beside its exercises; this one trains some forty models."""
+    (path,) = (path for path in NOTEBOOKS if path.stem == "04_scaling_laws")
+    master = nbformat.read(path, as_version=4)
+    report = grade(master, submission(master, answers_of(master)), USUAL)
+    assert report.score == report.max_score and not report.repairs, report.checks
+    ran = [cell for cell in report.notebook.cells if cell.cell_type == "code" and own_role(cell) == "plain" and cell.source.strip()]
+    assert ran and not any(output.output_type == "error" for cell in ran for output in cell.outputs)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_as_the_table_says(path: Path):
     """Of each notebook: the solutions and one right alternative get all points, the stub none, a mistake meets its hint."""

@@ -1,4 +1,7 @@
-"""Every notebook runs from top to bottom: with solutions without an error, as printed with only the checks unanswered."""
+"""Every notebook runs from top to bottom with its solutions; printed problem sets too, with only the checks unanswered.
+
+Printed lessons are run by `tests/browser/test_lessons.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
 SOURCE = sorted((ROOT / "source").glob("*/*.ipynb"))
-PRINTED = sorted([*(ROOT / "notebooks").rglob("*.ipynb"), *(ROOT / "assignments").rglob("*.ipynb")])
+PRINTED = sorted((ROOT / "assignments").rglob("*.ipynb"))
 
 
 def errors(path: Path, tmp_path: Path, monkeypatch) -> list[tuple[str, str, str]]:
