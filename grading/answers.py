@@ -83,10 +83,11 @@ def changed(base: str, change: str, where: str) -> str:
     """
     if not CHANGE.fullmatch(change + "\n"):
         raise ValueError(f"{where}: a section that is like another holds lines that begin with '#- ' and, after these, '#+ '")
-    text = f"\n{base}\n"
+    text = f"{base}\n"
     for block in CHANGE_BLOCK.finditer(change + "\n"):
         old, new = ("".join(line[3:] + "\n" for line in part.splitlines()) for part in block.groups())
-        if text.count("\n" + old) != 1:
-            raise ValueError(f"{where}: stands {text.count(chr(10) + old)} times in the version that it is like:\n{old}")
-        text = text.replace("\n" + old, "\n" + new)
+        found = list(re.finditer("(?m)^" + re.escape(old), text))
+        if len(found) != 1:
+            raise ValueError(f"{where}: stands {len(found)} times in the version that it is like:\n{old}")
+        text = text[: found[0].start()] + new + text[found[0].end() :]
     return text.strip("\n")

@@ -105,19 +105,10 @@ def blur(image, out, height, width):
                     count += 1
         out[y, x] = total // count
 
-# %% blur | wrong | kernel-x-down-a-column
-@kernel
-def blur(image, out, height, width):
-    y = block_idx.x * block_dim.x + thread_idx.x
-    x = block_idx.y * block_dim.y + thread_idx.y
-    if x < width and y < height:
-        total, count = 0, 0
-        for v in range(y - 1, y + 2):
-            for u in range(x - 1, x + 2):
-                if 0 <= v < height and 0 <= u < width:
-                    total += image[v, u]
-                    count += 1
-        out[y, x] = total // count
+# %% blur | wrong | kernel-x-down-a-column | like kernel-first-block-only
+#-     x, y = thread_idx.x, thread_idx.y
+#+     y = block_idx.x * block_dim.x + thread_idx.x
+#+     x = block_idx.y * block_dim.y + thread_idx.y
 
 # %% blur | wrong | blur-neighbours-outside
 @kernel
@@ -131,18 +122,10 @@ def blur(image, out, height, width):
                 total += image[v, u]
         out[y, x] = total // 9
 
-# %% blur | wrong | blur-edge-is-not-nine
-@kernel
-def blur(image, out, height, width):
-    x = block_idx.x * block_dim.x + thread_idx.x
-    y = block_idx.y * block_dim.y + thread_idx.y
-    if x < width and y < height:
-        total = 0
-        for v in range(y - 1, y + 2):
-            for u in range(x - 1, x + 2):
-                if 0 <= v < height and 0 <= u < width:
-                    total += image[v, u]
-        out[y, x] = total // 9
+# %% blur | wrong | blur-edge-is-not-nine | like blur-neighbours-outside
+#-                 total += image[v, u]
+#+                 if 0 <= v < height and 0 <= u < width:
+#+                     total += image[v, u]
 
 # %% tree | right | neighbours first, shared array as large as the block
 @kernel
@@ -226,89 +209,41 @@ def absmax_tree(values, out, n):
         half //= 2
     out[block_idx.x] = largest[0]
 
-# %% tree | wrong | reduce-barrier-in-branch
-@kernel
-def absmax_tree(values, out, n):
-    largest = shared(1024, float32)
-    t = thread_idx.x
-    i = block_idx.x * block_dim.x + t
-    largest[t] = abs(values[i]) if i < n else 0.0
-    sync_threads()
-    half = block_dim.x // 2
-    while half > 0:
-        if t < half:
-            largest[t] = max(largest[t], largest[t + half])
-            sync_threads()
-        half //= 2
-    if t == 0:
-        out[block_idx.x] = largest[0]
+# %% tree | wrong | reduce-barrier-in-branch | like reduce-without-barrier
+#-             largest[t] = max(largest[t], largest[t + half])
+#+             largest[t] = max(largest[t], largest[t + half])
+#+             sync_threads()
 
-# %% tree | wrong | reduce-slot-never-written
-@kernel
-def absmax_tree(values, out, n):
-    largest = shared(1024, float32)
-    t = thread_idx.x
-    i = block_idx.x * block_dim.x + t
-    if i < n:
-        largest[t] = abs(values[i])
-    sync_threads()
-    half = block_dim.x // 2
-    while half > 0:
-        if t < half:
-            largest[t] = max(largest[t], largest[t + half])
-        sync_threads()
-        half //= 2
-    if t == 0:
-        out[block_idx.x] = largest[0]
+# %% tree | wrong | reduce-slot-never-written | like reduce-without-barrier
+#-     largest[t] = abs(values[i]) if i < n else 0.0
+#+     if i < n:
+#+         largest[t] = abs(values[i])
+#-             largest[t] = max(largest[t], largest[t + half])
+#+             largest[t] = max(largest[t], largest[t + half])
+#+         sync_threads()
 
-# %% tree | wrong | kernel-without-guard
-@kernel
-def absmax_tree(values, out, n):
-    largest = shared(1024, float32)
-    t = thread_idx.x
-    largest[t] = abs(values[block_idx.x * block_dim.x + t])
-    sync_threads()
-    half = block_dim.x // 2
-    while half > 0:
-        if t < half:
-            largest[t] = max(largest[t], largest[t + half])
-        sync_threads()
-        half //= 2
-    if t == 0:
-        out[block_idx.x] = largest[0]
+# %% tree | wrong | kernel-without-guard | like reduce-without-barrier
+#-     i = block_idx.x * block_dim.x + t
+#-     largest[t] = abs(values[i]) if i < n else 0.0
+#+     largest[t] = abs(values[block_idx.x * block_dim.x + t])
+#-             largest[t] = max(largest[t], largest[t + half])
+#+             largest[t] = max(largest[t], largest[t + half])
+#+         sync_threads()
 
-# %% tree | wrong | kernel-first-block-only
-@kernel
-def absmax_tree(values, out, n):
-    largest = shared(1024, float32)
-    t = thread_idx.x
-    largest[t] = abs(values[t]) if t < n else 0.0
-    sync_threads()
-    half = block_dim.x // 2
-    while half > 0:
-        if t < half:
-            largest[t] = max(largest[t], largest[t + half])
-        sync_threads()
-        half //= 2
-    if t == 0:
-        out[block_idx.x] = largest[0]
+# %% tree | wrong | kernel-first-block-only | like reduce-without-barrier
+#-     i = block_idx.x * block_dim.x + t
+#-     largest[t] = abs(values[i]) if i < n else 0.0
+#+     largest[t] = abs(values[t]) if t < n else 0.0
+#-             largest[t] = max(largest[t], largest[t + half])
+#+             largest[t] = max(largest[t], largest[t + half])
+#+         sync_threads()
 
-# %% tree | wrong | reduce-sign-kept
-@kernel
-def absmax_tree(values, out, n):
-    largest = shared(1024, float32)
-    t = thread_idx.x
-    i = block_idx.x * block_dim.x + t
-    largest[t] = values[i] if i < n else 0.0
-    sync_threads()
-    half = block_dim.x // 2
-    while half > 0:
-        if t < half:
-            largest[t] = max(largest[t], largest[t + half])
-        sync_threads()
-        half //= 2
-    if t == 0:
-        out[block_idx.x] = largest[0]
+# %% tree | wrong | reduce-sign-kept | like reduce-without-barrier
+#-     largest[t] = abs(values[i]) if i < n else 0.0
+#+     largest[t] = values[i] if i < n else 0.0
+#-             largest[t] = max(largest[t], largest[t + half])
+#+             largest[t] = max(largest[t], largest[t + half])
+#+         sync_threads()
 
 # %% tree | wrong | reduce-one-thread-works
 @kernel
@@ -442,24 +377,12 @@ def absmax_shuffle(values, out, n):
         if t == 0:
             out[block_idx.x] = v
 
-# %% shuffle | wrong | reduce-slot-never-written
-@kernel
-def absmax_shuffle(values, out, n):
-    largest = shared(32, float32)
-    t = thread_idx.x
-    i = block_idx.x * block_dim.x + t
-    v = abs(values[i]) if i < n else 0.0
-    for k in range(5):
-        v = max(v, shfl_down(v, 16 >> k))
-    if t % 32 == 0:
-        largest[t // 32] = v
-    sync_threads()
-    if t < 32:
-        v = largest[t]
-        for k in range(5):
-            v = max(v, shfl_down(v, 16 >> k))
-        if t == 0:
-            out[block_idx.x] = v
+# %% shuffle | wrong | reduce-slot-never-written | like reduce-without-barrier
+#-     if t < 32:
+#-         v = largest[t] if t < block_dim.x // 32 else 0.0
+#+     sync_threads()
+#+     if t < 32:
+#+         v = largest[t]
 
 # %% shuffle | wrong | reduce-barrier-in-branch
 @kernel

@@ -84,19 +84,10 @@ def issue_slots(body, active):
 
     return work(body, active)
 
-# %% issue-slots | wrong | longest-lane-for-the-warp
-def issue_slots(body, active):
-    def length(body, lane):
-        total = 0
-        for s in body:
-            total += 1
-            if s[0] == "if":
-                total += length(s[2] if s[1][lane] else s[3], lane)
-            if s[0] == "loop":
-                total += s[1][lane] * (1 + length(s[2], lane))
-        return total
-
-    return max(length(body, lane) for lane, on in enumerate(active) if on)
+# %% issue-slots | wrong | longest-lane-for-the-warp | like average-path-for-the-warp
+#-     lanes = [lane for lane, on in enumerate(active) if on]
+#-     return sum(length(body, lane) for lane in lanes) / len(lanes)
+#+     return max(length(body, lane) for lane, on in enumerate(active) if on)
 
 # %% issue-slots | wrong | side-without-lanes-paid
 def issue_slots(body, active):
@@ -112,37 +103,21 @@ def issue_slots(body, active):
                 r += 1
     return slots
 
-# %% issue-slots | wrong | last-check-of-the-loop-forgotten
-def issue_slots(body, active):
-    if not any(active):
-        return 0
-    slots = 0
-    for s in body:
-        slots += s[0] != "loop"
-        if s[0] == "if":
-            slots += issue_slots(s[2], [a and c for a, c in zip(active, s[1])]) + issue_slots(s[3], [a and not c for a, c in zip(active, s[1])])
-        if s[0] == "loop":
-            r = 0
-            while any(a and r < n for a, n in zip(active, s[1])):
-                slots += 1 + issue_slots(s[2], [a and r < n for a, n in zip(active, s[1])])
-                r += 1
-    return slots
+# %% issue-slots | wrong | last-check-of-the-loop-forgotten | like side-without-lanes-paid
+#- def issue_slots(body, active):
+#+ def issue_slots(body, active):
+#+     if not any(active):
+#+         return 0
+#-         slots += 1
+#+         slots += s[0] != "loop"
 
-# %% issue-slots | wrong | condition-for-free
-def issue_slots(body, active):
-    if not any(active):
-        return 0
-    slots = 0
-    for s in body:
-        slots += s[0] != "if"
-        if s[0] == "if":
-            slots += issue_slots(s[2], [a and c for a, c in zip(active, s[1])]) + issue_slots(s[3], [a and not c for a, c in zip(active, s[1])])
-        if s[0] == "loop":
-            r = 0
-            while any(a and r < n for a, n in zip(active, s[1])):
-                slots += 1 + issue_slots(s[2], [a and r < n for a, n in zip(active, s[1])])
-                r += 1
-    return slots
+# %% issue-slots | wrong | condition-for-free | like side-without-lanes-paid
+#- def issue_slots(body, active):
+#+ def issue_slots(body, active):
+#+     if not any(active):
+#+         return 0
+#-         slots += 1
+#+         slots += s[0] != "if"
 
 # %% issue-slots | wrong | lanes-that-left-the-loop-active
 def issue_slots(body, active):
@@ -385,16 +360,9 @@ def issue_order(latencies, ilp, cycles):
             free[w], turn = cycle + latencies[w], w + 1
     return order
 
-# %% issue-order | wrong | latency-divided-by-ilp
-def issue_order(latencies, ilp, cycles):
-    free, order, turn = [0] * len(latencies), [], 0
-    for cycle in range(cycles):
-        line = [(turn + k) % len(latencies) for k in range(len(latencies))]
-        w = next((w for w in line if free[w] <= cycle), None)
-        order.append(w)
-        if w is not None:
-            free[w], turn = cycle + latencies[w] / ilp, w + 1
-    return order
+# %% issue-order | wrong | latency-divided-by-ilp | like independent-instructions-not-used
+#-             free[w], turn = cycle + latencies[w], w + 1
+#+             free[w], turn = cycle + latencies[w] / ilp, w + 1
 
 # %% issue-order | wrong | waits-for-the-whole-group
 def issue_order(latencies, ilp, cycles):

@@ -51,74 +51,30 @@ def apply_views(shape, ops):
             shape = list(new)
     return tuple(shape), tuple(strides), offset
 
-# %% view-chain | wrong | slice-step-not-in-stride
-def apply_views(shape, ops):
-    shape, strides, offset = list(shape), [int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
-    for op, *rest in ops:
-        if op == "permute":
-            shape, strides = [shape[i] for i in rest[0]], [strides[i] for i in rest[0]]
-        elif op == "slice":
-            axis, start, count, step = rest
-            offset += start * strides[axis]
-            shape[axis] = count
-        else:
-            new = rest[0]
-            extra = len(new) - len(shape)
-            strides = [s if o == n else 0 for o, n, s in zip([1] * extra + shape, new, [0] * extra + strides)]
-            shape = list(new)
-    return tuple(shape), tuple(strides), offset
+# %% view-chain | wrong | slice-step-not-in-stride | like strides-in-bytes
+#-     shape, strides, offset = list(shape), [4 * int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
+#+     shape, strides, offset = list(shape), [int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
+#-             shape[axis], strides[axis] = count, strides[axis] * step
+#+             shape[axis] = count
 
-# %% view-chain | wrong | slice-start-not-scaled
-def apply_views(shape, ops):
-    shape, strides, offset = list(shape), [int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
-    for op, *rest in ops:
-        if op == "permute":
-            shape, strides = [shape[i] for i in rest[0]], [strides[i] for i in rest[0]]
-        elif op == "slice":
-            axis, start, count, step = rest
-            offset += start
-            shape[axis], strides[axis] = count, strides[axis] * step
-        else:
-            new = rest[0]
-            extra = len(new) - len(shape)
-            strides = [s if o == n else 0 for o, n, s in zip([1] * extra + shape, new, [0] * extra + strides)]
-            shape = list(new)
-    return tuple(shape), tuple(strides), offset
+# %% view-chain | wrong | slice-start-not-scaled | like strides-in-bytes
+#-     shape, strides, offset = list(shape), [4 * int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
+#+     shape, strides, offset = list(shape), [int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
+#-             offset += start * strides[axis]
+#+             offset += start
 
-# %% view-chain | wrong | broadcast-keeps-stride
-def apply_views(shape, ops):
-    shape, strides, offset = list(shape), [int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
-    for op, *rest in ops:
-        if op == "permute":
-            shape, strides = [shape[i] for i in rest[0]], [strides[i] for i in rest[0]]
-        elif op == "slice":
-            axis, start, count, step = rest
-            offset += start * strides[axis]
-            shape[axis], strides[axis] = count, strides[axis] * step
-        else:
-            new = rest[0]
-            extra = len(new) - len(shape)
-            strides = [int(np.prod(shape))] * extra + strides
-            shape = list(new)
-    return tuple(shape), tuple(strides), offset
+# %% view-chain | wrong | broadcast-keeps-stride | like strides-in-bytes
+#-     shape, strides, offset = list(shape), [4 * int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
+#+     shape, strides, offset = list(shape), [int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
+#-             strides = [s if o == n else 0 for o, n, s in zip([1] * extra + shape, new, [0] * extra + strides)]
+#+             strides = [int(np.prod(shape))] * extra + strides
 
-# %% view-chain | wrong | permute-inverted
-def apply_views(shape, ops):
-    shape, strides, offset = list(shape), [int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
-    for op, *rest in ops:
-        if op == "permute":
-            back = [rest[0].index(i) for i in range(len(shape))]
-            shape, strides = [shape[i] for i in back], [strides[i] for i in back]
-        elif op == "slice":
-            axis, start, count, step = rest
-            offset += start * strides[axis]
-            shape[axis], strides[axis] = count, strides[axis] * step
-        else:
-            new = rest[0]
-            extra = len(new) - len(shape)
-            strides = [s if o == n else 0 for o, n, s in zip([1] * extra + shape, new, [0] * extra + strides)]
-            shape = list(new)
-    return tuple(shape), tuple(strides), offset
+# %% view-chain | wrong | permute-inverted | like strides-in-bytes
+#-     shape, strides, offset = list(shape), [4 * int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
+#+     shape, strides, offset = list(shape), [int(np.prod(shape[i + 1:])) for i in range(len(shape))], 0
+#-             shape, strides = [shape[i] for i in rest[0]], [strides[i] for i in rest[0]]
+#+             back = [rest[0].index(i) for i in range(len(shape))]
+#+             shape, strides = [shape[i] for i in back], [strides[i] for i in back]
 
 # %% broadcast-back | right | padding with ones, reduce over both kinds at once
 def broadcast_shape(a, b):

@@ -144,83 +144,25 @@ def learn_merges(counts, merges):
         words = [(merged(pieces, *learned[-1]), n) for pieces, n in words]
     return learned
 
-# %% learn-merges | wrong | pairs-skip-overlaps
-def merged(pieces, a, b):
-    new, i = [], 0
-    while i < len(pieces):
-        if pieces[i : i + 2] == [a, b]:
-            new.append(a + b)
-            i += 2
-        else:
-            new.append(pieces[i])
-            i += 1
-    return new
+# %% learn-merges | wrong | pairs-skip-overlaps | like pairs-of-characters
+#-     words = [([c.encode() for c in word], n) for word, n in counts.items()]
+#+     words = [([bytes([b]) for b in word.encode()], n) for word, n in counts.items()]
+#-             for pair in zip(pieces, pieces[1:]):
+#-                 total[pair] += n
+#+             for a, b in set(zip(pieces, pieces[1:])):
+#+                 total[a, b] += n * merged(pieces, a, b).count(a + b)
 
-def learn_merges(counts, merges):
-    words = [([bytes([b]) for b in word.encode()], n) for word, n in counts.items()]
-    learned = []
-    for _ in range(merges):
-        total = Counter()
-        for pieces, n in words:
-            for a, b in set(zip(pieces, pieces[1:])):
-                total[a, b] += n * merged(pieces, a, b).count(a + b)
-        if not total:
-            break
-        learned.append(min(total, key=lambda pair: (-total[pair], pair)))
-        words = [(merged(pieces, *learned[-1]), n) for pieces, n in words]
-    return learned
+# %% learn-merges | wrong | pairs-tie-first-met | like pairs-of-characters
+#-     words = [([c.encode() for c in word], n) for word, n in counts.items()]
+#+     words = [([bytes([b]) for b in word.encode()], n) for word, n in counts.items()]
+#-         learned.append(min(total, key=lambda pair: (-total[pair], pair)))
+#+         learned.append(max(total, key=total.get))
 
-# %% learn-merges | wrong | pairs-tie-first-met
-def merged(pieces, a, b):
-    new, i = [], 0
-    while i < len(pieces):
-        if pieces[i : i + 2] == [a, b]:
-            new.append(a + b)
-            i += 2
-        else:
-            new.append(pieces[i])
-            i += 1
-    return new
-
-def learn_merges(counts, merges):
-    words = [([bytes([b]) for b in word.encode()], n) for word, n in counts.items()]
-    learned = []
-    for _ in range(merges):
-        total = Counter()
-        for pieces, n in words:
-            for pair in zip(pieces, pieces[1:]):
-                total[pair] += n
-        if not total:
-            break
-        learned.append(max(total, key=total.get))
-        words = [(merged(pieces, *learned[-1]), n) for pieces, n in words]
-    return learned
-
-# %% learn-merges | wrong | pairs-tie-largest
-def merged(pieces, a, b):
-    new, i = [], 0
-    while i < len(pieces):
-        if pieces[i : i + 2] == [a, b]:
-            new.append(a + b)
-            i += 2
-        else:
-            new.append(pieces[i])
-            i += 1
-    return new
-
-def learn_merges(counts, merges):
-    words = [([bytes([b]) for b in word.encode()], n) for word, n in counts.items()]
-    learned = []
-    for _ in range(merges):
-        total = Counter()
-        for pieces, n in words:
-            for pair in zip(pieces, pieces[1:]):
-                total[pair] += n
-        if not total:
-            break
-        learned.append(max(total, key=lambda pair: (total[pair], pair)))
-        words = [(merged(pieces, *learned[-1]), n) for pieces, n in words]
-    return learned
+# %% learn-merges | wrong | pairs-tie-largest | like pairs-of-characters
+#-     words = [([c.encode() for c in word], n) for word, n in counts.items()]
+#+     words = [([bytes([b]) for b in word.encode()], n) for word, n in counts.items()]
+#-         learned.append(min(total, key=lambda pair: (-total[pair], pair)))
+#+         learned.append(max(total, key=lambda pair: (total[pair], pair)))
 
 # %% learn-merges | wrong | pairs-counted-once-only
 def learn_merges(counts, merges):
@@ -353,13 +295,9 @@ def decode(merges, ids):
     names = [bytes([i]) for i in range(256)] + [a + b for a, b in merges]
     return "".join(names[i].decode("utf-8", "replace") for i in ids).encode()
 
-# %% merge-order | wrong | decode-needs-valid-text
-def encode(merges, data):
-    raise NotImplementedError
-
-def decode(merges, ids):
-    names = [bytes([i]) for i in range(256)] + [a + b for a, b in merges]
-    return b"".join(names[i] for i in ids).decode().encode()
+# %% merge-order | wrong | decode-needs-valid-text | like decode-through-text
+#-     return "".join(names[i].decode("utf-8", "replace") for i in ids).encode()
+#+     return b"".join(names[i] for i in ids).decode().encode()
 
 # %% merge-order | wrong | decode-merges-unseen
 def encode(merges, data):
@@ -412,14 +350,9 @@ def lookup_gradient(ids, grad, vocab):
 def tied_gradient(ids, grad, hidden, grad_logits):
     raise NotImplementedError
 
-# %% table-gradient | wrong | lookup-transposed
-def lookup_gradient(ids, grad, vocab):
-    out = np.zeros((vocab, grad.shape[-1]))
-    np.add.at(out, ids, grad)
-    return out.T
-
-def tied_gradient(ids, grad, hidden, grad_logits):
-    raise NotImplementedError
+# %% table-gradient | wrong | lookup-transposed | like lookup-averages
+#-     return out / np.maximum(np.bincount(np.ravel(ids), minlength=vocab), 1)[:, None]
+#+     return out.T
 
 # %% table-gradient | wrong | lookup-rows-of-seen-ids
 def lookup_gradient(ids, grad, vocab):
@@ -439,24 +372,14 @@ def lookup_gradient(ids, grad, vocab):
 def tied_gradient(ids, grad, hidden, grad_logits):
     return lookup_gradient(ids, grad, grad_logits.shape[-1])
 
-# %% table-gradient | wrong | tied-without-input
-def lookup_gradient(ids, grad, vocab):
-    out = np.zeros((vocab, grad.shape[-1]))
-    np.add.at(out, ids, grad)
-    return out
+# %% table-gradient | wrong | tied-without-input | like tied-without-output
+#-     return lookup_gradient(ids, grad, grad_logits.shape[-1])
+#+     return np.tensordot(grad_logits, hidden, (range(hidden.ndim - 1), range(hidden.ndim - 1)))
 
-def tied_gradient(ids, grad, hidden, grad_logits):
-    return np.tensordot(grad_logits, hidden, (range(hidden.ndim - 1), range(hidden.ndim - 1)))
-
-# %% table-gradient | wrong | tied-takes-the-mean
-def lookup_gradient(ids, grad, vocab):
-    out = np.zeros((vocab, grad.shape[-1]))
-    np.add.at(out, ids, grad)
-    return out
-
-def tied_gradient(ids, grad, hidden, grad_logits):
-    output = np.tensordot(grad_logits, hidden, (range(hidden.ndim - 1), range(hidden.ndim - 1)))
-    return (lookup_gradient(ids, grad, grad_logits.shape[-1]) + output) / 2
+# %% table-gradient | wrong | tied-takes-the-mean | like tied-without-output
+#-     return lookup_gradient(ids, grad, grad_logits.shape[-1])
+#+     output = np.tensordot(grad_logits, hidden, (range(hidden.ndim - 1), range(hidden.ndim - 1)))
+#+     return (lookup_gradient(ids, grad, grad_logits.shape[-1]) + output) / 2
 
 # %% vocabulary-share | right | what is left over, NumPy scalars
 def vocabulary_share(model):

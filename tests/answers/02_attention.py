@@ -33,19 +33,13 @@ def attend(q, k, v, mask):
     e = np.exp(s - s.max(-1, keepdims=True)) * mask
     return e / np.maximum(e.sum(-1, keepdims=True), 1e-300) @ v
 
-# %% attend | wrong | attend-divides-by-d
-def attend(q, k, v, mask):
-    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
-    s = np.where(mask, q @ k.swapaxes(1, 2) / q.shape[-1], -1e30)
-    e = np.exp(s - s.max(-1, keepdims=True)) * mask
-    return e / np.maximum(e.sum(-1, keepdims=True), 1e-300) @ v
+# %% attend | wrong | attend-divides-by-d | like attend-no-scale
+#-     s = np.where(mask, q @ k.swapaxes(1, 2), -1e30)
+#+     s = np.where(mask, q @ k.swapaxes(1, 2) / q.shape[-1], -1e30)
 
-# %% attend | wrong | attend-times-root
-def attend(q, k, v, mask):
-    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
-    s = np.where(mask, q @ k.swapaxes(1, 2) * q.shape[-1] ** 0.5, -1e30)
-    e = np.exp(s - s.max(-1, keepdims=True)) * mask
-    return e / np.maximum(e.sum(-1, keepdims=True), 1e-300) @ v
+# %% attend | wrong | attend-times-root | like attend-no-scale
+#-     s = np.where(mask, q @ k.swapaxes(1, 2), -1e30)
+#+     s = np.where(mask, q @ k.swapaxes(1, 2) * q.shape[-1] ** 0.5, -1e30)
 
 # %% attend | wrong | attend-query-axis
 def attend(q, k, v, mask):
@@ -152,29 +146,13 @@ def absorb(state, scores, values):
 def result(state):
     return state[2] / (state[1] or 1.0)
 
-# %% running | wrong | running-sum-stale
-def absorb(state, scores, values):
-    largest, total, mixed = (-np.inf, 0.0, np.zeros(values.shape[1])) if state is None else state
-    new = max(largest, scores.max())
-    if new == -np.inf:
-        return largest, total, mixed
-    e = np.exp(scores - new)
-    return new, total + e.sum(), mixed * np.exp(largest - new) + e @ values
+# %% running | wrong | running-sum-stale | like running-mixture-stale
+#-     return new, total * np.exp(largest - new) + e.sum(), mixed + e @ values
+#+     return new, total + e.sum(), mixed * np.exp(largest - new) + e @ values
 
-def result(state):
-    return state[2] / (state[1] or 1.0)
-
-# %% running | wrong | running-both-stale
-def absorb(state, scores, values):
-    largest, total, mixed = (-np.inf, 0.0, np.zeros(values.shape[1])) if state is None else state
-    new = max(largest, scores.max())
-    if new == -np.inf:
-        return largest, total, mixed
-    e = np.exp(scores - new)
-    return new, total + e.sum(), mixed + e @ values
-
-def result(state):
-    return state[2] / (state[1] or 1.0)
+# %% running | wrong | running-both-stale | like running-mixture-stale
+#-     return new, total * np.exp(largest - new) + e.sum(), mixed + e @ values
+#+     return new, total + e.sum(), mixed + e @ values
 
 # %% running | wrong | running-blocks-averaged
 def absorb(state, scores, values):
@@ -292,40 +270,25 @@ def turned(x, positions, base):
     a, b = x[:, :half], x[:, half:]
     return np.concatenate([a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)], axis=1)
 
-# %% rotary | wrong | rotary-fast-exponent
-def turned(x, positions, base):
-    half = x.shape[1] // 2
-    angle = np.asarray(positions, float)[:, None] * base ** (-2 * np.arange(half) / half)
-    a, b = x[:, :half], x[:, half:]
-    return np.concatenate([a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)], axis=1)
+# %% rotary | wrong | rotary-fast-exponent | like rotary-slow-exponent
+#-     angle = np.asarray(positions, float)[:, None] * base ** (-np.arange(half) / (2 * half))
+#+     angle = np.asarray(positions, float)[:, None] * base ** (-2 * np.arange(half) / half)
 
-# %% rotary | wrong | rotary-one-speed
-def turned(x, positions, base):
-    half = x.shape[1] // 2
-    angle = np.asarray(positions, float)[:, None]
-    a, b = x[:, :half], x[:, half:]
-    return np.concatenate([a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)], axis=1)
+# %% rotary | wrong | rotary-one-speed | like rotary-slow-exponent
+#-     angle = np.asarray(positions, float)[:, None] * base ** (-np.arange(half) / (2 * half))
+#+     angle = np.asarray(positions, float)[:, None]
 
-# %% rotary | wrong | rotary-no-rotation
-def turned(x, positions, base):
-    half = x.shape[1] // 2
-    angle = np.asarray(positions, float)[:, None] * base ** (-np.arange(half) / half)
-    a, b = x[:, :half], x[:, half:]
-    return np.concatenate([a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) - a * np.sin(angle)], axis=1)
+# %% rotary | wrong | rotary-no-rotation | like rotary-clockwise
+#-     return np.concatenate([a * np.cos(angle) + b * np.sin(angle), b * np.cos(angle) - a * np.sin(angle)], axis=1)
+#+     return np.concatenate([a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) - a * np.sin(angle)], axis=1)
 
-# %% rotary | wrong | rotary-counts-rows
-def turned(x, positions, base):
-    half = x.shape[1] // 2
-    angle = np.arange(len(x))[:, None] * base ** (-np.arange(half) / half)
-    a, b = x[:, :half], x[:, half:]
-    return np.concatenate([a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)], axis=1)
+# %% rotary | wrong | rotary-counts-rows | like rotary-slow-exponent
+#-     angle = np.asarray(positions, float)[:, None] * base ** (-np.arange(half) / (2 * half))
+#+     angle = np.arange(len(x))[:, None] * base ** (-np.arange(half) / half)
 
-# %% rotary | wrong | rotary-from-one
-def turned(x, positions, base):
-    half = x.shape[1] // 2
-    angle = (1.0 + positions)[:, None] * base ** (-np.arange(half) / half)
-    a, b = x[:, :half], x[:, half:]
-    return np.concatenate([a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)], axis=1)
+# %% rotary | wrong | rotary-from-one | like rotary-slow-exponent
+#-     angle = np.asarray(positions, float)[:, None] * base ** (-np.arange(half) / (2 * half))
+#+     angle = (1.0 + positions)[:, None] * base ** (-np.arange(half) / half)
 
 # %% length | right | a list of products, NumPy numbers
 def score_share(layer, seq):

@@ -187,34 +187,15 @@ def forward(graph, values, output):
     visit(output)
     return order, value
 
-# %% engine | wrong | engine-operand-once
-def gradients(graph, values, output):
-    order, value = forward(graph, values, output)
-    adjoint = dict.fromkeys(value, 0.0)
-    adjoint[output] = 1.0
-    for name in reversed(order):
-        for i, slope in dict(zip(graph[name][1:], slopes_of(graph[name], name, value))).items():
-            adjoint[i] += adjoint[name] * slope
-    return {name: adjoint[name] for name in values}
-
-def forward(graph, values, output):
-    order, value = [], dict(values)
-
-    def visit(name):
-        if name not in value:
-            op, *inputs = graph[name]
-            for i in inputs:
-                visit(i)
-            value[name] = {"add": np.add, "mul": np.multiply, "exp": np.exp, "tanh": np.tanh}[op](*(value[i] for i in inputs))
-            order.append(name)
-
-    visit(output)
-    return order, value
-
-def slopes_of(node, name, value):
-    op, *inputs = node
-    numbers = [value[i] for i in inputs]
-    return {"add": [1.0, 1.0], "mul": numbers[::-1], "exp": [value[name]], "tanh": [1 - value[name] ** 2]}[op]
+# %% engine | wrong | engine-operand-once | like engine-overwrites
+#-         for i, slope in zip(graph[name][1:], slopes_of(graph[name], name, value)):
+#-             adjoint[i] = adjoint[name] * slope
+#+         for i, slope in dict(zip(graph[name][1:], slopes_of(graph[name], name, value))).items():
+#+             adjoint[i] += adjoint[name] * slope
+#-     visit(output)
+#-     for name in values:
+#-         value.setdefault(name, values[name])
+#+     visit(output)
 
 # %% engine | wrong | engine-trusts-the-order
 def gradients(graph, values, output):
@@ -286,32 +267,10 @@ def slopes_of(node, name, value):
     numbers = [value[i] for i in inputs]
     return {"add": [1.0, 1.0], "mul": numbers[::-1], "exp": [value[name]], "tanh": [1 - value[name] ** 2]}[op]
 
-# %% engine | wrong | engine-slope-at-the-input
-def gradients(graph, values, output):
-    order, value = forward(graph, values, output)
-    adjoint = dict.fromkeys(value, 0.0)
-    adjoint[output] = 1.0
-    for name in reversed(order):
-        op, *inputs = graph[name]
-        numbers = [value[i] for i in inputs]
-        slopes = {"add": [1.0, 1.0], "mul": numbers[::-1], "exp": [numbers[0]], "tanh": [1 - numbers[0] ** 2]}[op]
-        for i, slope in zip(inputs, slopes):
-            adjoint[i] += adjoint[name] * slope
-    return {name: adjoint[name] for name in values}
-
-def forward(graph, values, output):
-    order, value = [], dict(values)
-
-    def visit(name):
-        if name not in value:
-            op, *inputs = graph[name]
-            for i in inputs:
-                visit(i)
-            value[name] = {"add": np.add, "mul": np.multiply, "exp": np.exp, "tanh": np.tanh}[op](*(value[i] for i in inputs))
-            order.append(name)
-
-    visit(output)
-    return order, value
+# %% engine | wrong | engine-slope-at-the-input | like engine-own-factor
+#-         slopes = {"add": [1.0, 1.0], "mul": [value[i] for i in inputs], "exp": [value[name]], "tanh": [1 - value[name] ** 2]}[op]
+#+         numbers = [value[i] for i in inputs]
+#+         slopes = {"add": [1.0, 1.0], "mul": numbers[::-1], "exp": [numbers[0]], "tanh": [1 - numbers[0] ** 2]}[op]
 
 # %% engine | wrong | engine-nudges
 def gradients(graph, values, output):
@@ -394,37 +353,17 @@ def matmul_vjp(a, b, dy):
 def gather_vjp(ids, dy, rows):
     raise NotImplementedError
 
-# %% rules | wrong | rule-mean-over-entries
-def cross_entropy_vjp(logits, labels):
-    e = np.exp(logits - logits.max(axis=1, keepdims=True))
-    d = e / e.sum(axis=1, keepdims=True)
-    d[np.arange(len(labels)), labels] -= 1
-    return d / d.size
+# %% rules | wrong | rule-mean-over-entries | like rule-mean-forgotten
+#-     return d
+#+     return d / d.size
 
-def rms_norm_vjp(x, gain, dy, eps):
-    raise NotImplementedError
-
-def matmul_vjp(a, b, dy):
-    raise NotImplementedError
-
-def gather_vjp(ids, dy, rows):
-    raise NotImplementedError
-
-# %% rules | wrong | rule-softmax-sign
-def cross_entropy_vjp(logits, labels):
-    e = np.exp(logits - logits.max(axis=1, keepdims=True))
-    d = -e / e.sum(axis=1, keepdims=True)
-    d[np.arange(len(labels)), labels] += 1
-    return d / len(labels)
-
-def rms_norm_vjp(x, gain, dy, eps):
-    raise NotImplementedError
-
-def matmul_vjp(a, b, dy):
-    raise NotImplementedError
-
-def gather_vjp(ids, dy, rows):
-    raise NotImplementedError
+# %% rules | wrong | rule-softmax-sign | like rule-mean-forgotten
+#-     d = e / e.sum(axis=1, keepdims=True)
+#-     d[np.arange(len(labels)), labels] -= 1
+#-     return d
+#+     d = -e / e.sum(axis=1, keepdims=True)
+#+     d[np.arange(len(labels)), labels] += 1
+#+     return d / len(labels)
 
 # %% rules | wrong | rule-softmax-skipped
 def cross_entropy_vjp(logits, labels):
@@ -476,34 +415,14 @@ def matmul_vjp(a, b, dy):
 def gather_vjp(ids, dy, rows):
     raise NotImplementedError
 
-# %% rules | wrong | rule-gain-left-out
-def cross_entropy_vjp(logits, labels):
-    raise NotImplementedError
+# %% rules | wrong | rule-gain-left-out | like rule-rms-constant
+#-     return r * dy * gain, (dy * x * r).sum(axis=0)
+#+     return r * dy - r**3 * x * (dy * x).mean(axis=1, keepdims=True), (dy * x * r).sum(axis=0)
 
-def rms_norm_vjp(x, gain, dy, eps):
-    r = 1 / np.sqrt((x * x).mean(axis=1, keepdims=True) + eps)
-    return r * dy - r**3 * x * (dy * x).mean(axis=1, keepdims=True), (dy * x * r).sum(axis=0)
-
-def matmul_vjp(a, b, dy):
-    raise NotImplementedError
-
-def gather_vjp(ids, dy, rows):
-    raise NotImplementedError
-
-# %% rules | wrong | rule-gain-per-row
-def cross_entropy_vjp(logits, labels):
-    raise NotImplementedError
-
-def rms_norm_vjp(x, gain, dy, eps):
-    r = 1 / np.sqrt((x * x).mean(axis=1, keepdims=True) + eps)
-    g = dy * gain
-    return r * g - r**3 * x * (g * x).mean(axis=1, keepdims=True), dy * x * r
-
-def matmul_vjp(a, b, dy):
-    raise NotImplementedError
-
-def gather_vjp(ids, dy, rows):
-    raise NotImplementedError
+# %% rules | wrong | rule-gain-per-row | like rule-rms-constant
+#-     return r * dy * gain, (dy * x * r).sum(axis=0)
+#+     g = dy * gain
+#+     return r * g - r**3 * x * (g * x).mean(axis=1, keepdims=True), dy * x * r
 
 # %% rules | wrong | rule-operand-not-transposed
 def cross_entropy_vjp(logits, labels):
@@ -519,32 +438,16 @@ def matmul_vjp(a, b, dy):
 def gather_vjp(ids, dy, rows):
     raise NotImplementedError
 
-# %% rules | wrong | rule-all-axes-reversed
-def cross_entropy_vjp(logits, labels):
-    raise NotImplementedError
+# %% rules | wrong | rule-all-axes-reversed | like rule-operand-not-transposed
+#-     db = a @ dy
+#-     return dy @ b, db if b.ndim == 3 else db.sum(axis=0)
+#+     db = a.T @ dy
+#+     return dy @ b.T, db if b.ndim == 3 else db.sum(axis=0)
 
-def rms_norm_vjp(x, gain, dy, eps):
-    raise NotImplementedError
-
-def matmul_vjp(a, b, dy):
-    db = a.T @ dy
-    return dy @ b.T, db if b.ndim == 3 else db.sum(axis=0)
-
-def gather_vjp(ids, dy, rows):
-    raise NotImplementedError
-
-# %% rules | wrong | rule-shared-not-summed
-def cross_entropy_vjp(logits, labels):
-    raise NotImplementedError
-
-def rms_norm_vjp(x, gain, dy, eps):
-    raise NotImplementedError
-
-def matmul_vjp(a, b, dy):
-    return dy @ b.swapaxes(-1, -2), a.swapaxes(-1, -2) @ dy
-
-def gather_vjp(ids, dy, rows):
-    raise NotImplementedError
+# %% rules | wrong | rule-shared-not-summed | like rule-operand-not-transposed
+#-     db = a @ dy
+#-     return dy @ b, db if b.ndim == 3 else db.sum(axis=0)
+#+     return dy @ b.swapaxes(-1, -2), a.swapaxes(-1, -2) @ dy
 
 # %% rules | wrong | rule-gather-overwrites
 def cross_entropy_vjp(logits, labels):
@@ -561,35 +464,17 @@ def gather_vjp(ids, dy, rows):
     table[ids] += dy
     return table
 
-# %% rules | wrong | rule-gather-short-table
-def cross_entropy_vjp(logits, labels):
-    raise NotImplementedError
+# %% rules | wrong | rule-gather-short-table | like rule-gather-overwrites
+#-     table = np.zeros((rows, dy.shape[-1]))
+#-     table[ids] += dy
+#+     table = np.zeros((ids.max() + 1, dy.shape[-1]))
+#+     np.add.at(table, ids, dy)
 
-def rms_norm_vjp(x, gain, dy, eps):
-    raise NotImplementedError
-
-def matmul_vjp(a, b, dy):
-    raise NotImplementedError
-
-def gather_vjp(ids, dy, rows):
-    table = np.zeros((ids.max() + 1, dy.shape[-1]))
-    np.add.at(table, ids, dy)
-    return table
-
-# %% rules | wrong | rule-gather-mean
-def cross_entropy_vjp(logits, labels):
-    raise NotImplementedError
-
-def rms_norm_vjp(x, gain, dy, eps):
-    raise NotImplementedError
-
-def matmul_vjp(a, b, dy):
-    raise NotImplementedError
-
-def gather_vjp(ids, dy, rows):
-    table = np.zeros((rows, dy.shape[-1]))
-    np.add.at(table, ids, dy)
-    return table / np.maximum(np.bincount(ids.ravel(), minlength=rows), 1)[:, None]
+# %% rules | wrong | rule-gather-mean | like rule-gather-overwrites
+#-     table[ids] += dy
+#-     return table
+#+     np.add.at(table, ids, dy)
+#+     return table / np.maximum(np.bincount(ids.ravel(), minlength=rows), 1)[:, None]
 
 # %% step-cost | right | a list of products by shape, NumPy integers
 def step_flops(widths, batch, recompute):

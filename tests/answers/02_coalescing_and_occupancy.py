@@ -145,25 +145,13 @@ def residency(row, threads, regs, smem):
     name = min(limits, key=limits.get)
     return limits[name], limits[name] * warps / row["warps"], name
 
-# %% residency | wrong | steps-of-shared-memory-ignored
-def residency(row, threads, regs, smem):
-    warps = -(-threads // 32)
-    each = -(-32 * regs // 256) * 256
-    taken = smem + row["smem_kept"]
-    limits = {"warps": row["warps"] // warps, "registers": 16_384 // each * 4 // warps,
-              "shared memory": row["smem"] // taken if taken else 999, "blocks": row["blocks"]}
-    name = min(limits, key=limits.get)
-    return limits[name], limits[name] * warps / row["warps"], name
+# %% residency | wrong | steps-of-shared-memory-ignored | like kept-memory-ignored
+#-     taken = -(-smem // row["smem_step"]) * row["smem_step"]
+#+     taken = smem + row["smem_kept"]
 
-# %% residency | wrong | all-kept-at-once
-def residency(row, threads, regs, smem):
-    warps = -(-threads // 32)
-    each = -(-32 * regs // 256) * 256
-    taken = -(-smem // row["smem_step"]) * row["smem_step"]
-    limits = {"warps": row["warps"] // warps, "registers": 16_384 // each * 4 // warps,
-              "shared memory": (row["smem"] - row["smem_kept"]) // taken if taken else 999, "blocks": row["blocks"]}
-    name = min(limits, key=limits.get)
-    return limits[name], limits[name] * warps / row["warps"], name
+# %% residency | wrong | all-kept-at-once | like kept-memory-ignored
+#-               "shared memory": row["smem"] // taken if taken else 999, "blocks": row["blocks"]}
+#+               "shared memory": (row["smem"] - row["smem_kept"]) // taken if taken else 999, "blocks": row["blocks"]}
 
 # %% copy-speed | right | time of a warp, sectors from a map of the memory
 def copy_speed(bw, itemsize, stride, offset):
@@ -218,12 +206,9 @@ def fewest_loads(latency, clock_bytes, itemsize, base_regs):
         if warps * 32 * loads * itemsize >= latency * clock_bytes:
             return loads, warps
 
-# %% fewest-loads | wrong | one-pool-of-registers
-def fewest_loads(latency, clock_bytes, itemsize, base_regs):
-    for loads in range(1, (255 - base_regs) * 4 // itemsize + 1):
-        warps = min(64, 65_536 // (-(-32 * (base_regs + loads * itemsize // 4) // 256) * 256))
-        if warps * 32 * loads * itemsize >= latency * clock_bytes:
-            return loads, warps
+# %% fewest-loads | wrong | one-pool-of-registers | like granularity-ignored
+#-         warps = min(64, 65_536 // (32 * (base_regs + loads * itemsize // 4)))
+#+         warps = min(64, 65_536 // (-(-32 * (base_regs + loads * itemsize // 4) // 256) * 256))
 
 # %% fewest-loads | wrong | threads-for-warps
 def fewest_loads(latency, clock_bytes, itemsize, base_regs):

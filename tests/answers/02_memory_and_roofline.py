@@ -101,33 +101,13 @@ def why_missed(addresses, sets, ways, line_bytes):
         recent.insert(0, line)
     return words
 
-# %% causes | wrong | repeats-counted-as-lines
-def why_missed(addresses, sets, ways, line_bytes):
-    lines = [int(a) // line_bytes for a in addresses]
-    words = []
-    for now, line in enumerate(lines):
-        uses = [then for then in range(now) if lines[then] == line]
-        if not uses:
-            words.append("compulsory")
-            continue
-        between = lines[uses[-1] + 1 : now]
-        rivals = [other for other in between if other % sets == line % sets]
-        words.append("hit" if len(rivals) < ways else "conflict" if len(between) < sets * ways else "capacity")
-    return words
+# %% causes | wrong | repeats-counted-as-lines | like stack distances, counted from the trace, no cache at all
+#-         between = set(lines[uses[-1] + 1 : now])
+#+         between = lines[uses[-1] + 1 : now]
 
-# %% causes | wrong | one-line-too-many
-def why_missed(addresses, sets, ways, line_bytes):
-    lines = [int(a) // line_bytes for a in addresses]
-    words = []
-    for now, line in enumerate(lines):
-        uses = [then for then in range(now) if lines[then] == line]
-        if not uses:
-            words.append("compulsory")
-            continue
-        between = set(lines[uses[-1] + 1 : now])
-        rivals = [other for other in between if other % sets == line % sets]
-        words.append("hit" if len(rivals) <= ways else "conflict" if len(between) <= sets * ways else "capacity")
-    return words
+# %% causes | wrong | one-line-too-many | like stack distances, counted from the trace, no cache at all
+#-         words.append("hit" if len(rivals) < ways else "conflict" if len(between) < sets * ways else "capacity")
+#+         words.append("hit" if len(rivals) <= ways else "conflict" if len(between) <= sets * ways else "capacity")
 
 # %% causes | wrong | conflict-called-capacity
 def why_missed(addresses, sets, ways, line_bytes):
@@ -143,19 +123,9 @@ def why_missed(addresses, sets, ways, line_bytes):
         del mine[ways:]
     return words
 
-# %% causes | wrong | every-return-called-conflict
-def why_missed(addresses, sets, ways, line_bytes):
-    stacks, seen, words = [[] for _ in range(sets)], set(), []
-    for address in addresses:
-        line = int(address) // line_bytes
-        mine = stacks[line % sets]
-        words.append("hit" if line in mine else "conflict" if line in seen else "compulsory")
-        seen.add(line)
-        if line in mine:
-            mine.remove(line)
-        mine.insert(0, line)
-        del mine[ways:]
-    return words
+# %% causes | wrong | every-return-called-conflict | like conflict-called-capacity
+#-         words.append("hit" if line in mine else "capacity" if line in seen else "compulsory")
+#+         words.append("hit" if line in mine else "conflict" if line in seen else "compulsory")
 
 # %% causes | wrong | every-miss-called-compulsory
 def why_missed(addresses, sets, ways, line_bytes):
@@ -253,14 +223,9 @@ def bank_load(addresses):
 def least_padding(row_words, rows, columns):
     return 0
 
-# %% banks | wrong | neighbours-share-a-bank
-def bank_load(addresses):
-    words = {a // 4 for a in addresses}
-    return [sum(w // 32 % 32 == bank for w in words) for bank in range(32)]
-
-
-def least_padding(row_words, rows, columns):
-    return 0
+# %% banks | wrong | neighbours-share-a-bank | like passes-of-the-busiest-bank-alone
+#-     return max(sum(w % 32 == bank for w in words) for bank in range(32))
+#+     return [sum(w // 32 % 32 == bank for w in words) for bank in range(32)]
 
 # %% banks | wrong | always-one-word-of-padding
 def bank_load(addresses):
@@ -271,14 +236,9 @@ def bank_load(addresses):
 def least_padding(row_words, rows, columns):
     return 1
 
-# %% banks | wrong | padding-for-one-column
-def bank_load(addresses):
-    words = {a // 4 for a in addresses}
-    return [sum(w % 32 == bank for w in words) for bank in range(32)]
-
-
-def least_padding(row_words, rows, columns):
-    return 1 - row_words % 2
+# %% banks | wrong | padding-for-one-column | like always-one-word-of-padding
+#-     return 1
+#+     return 1 - row_words % 2
 
 # %% banks | wrong | padding-counted-in-bytes
 def bank_load(addresses):
@@ -292,26 +252,13 @@ def least_padding(row_words, rows, columns):
         if max(bank_load([4 * (r * length + c) for r in range(rows) for c in range(columns)])) == 1:
             return 4 * padding
 
-# %% banks | wrong | padded-length-returned
-def bank_load(addresses):
-    words = {a // 4 for a in addresses}
-    return [sum(w % 32 == bank for w in words) for bank in range(32)]
+# %% banks | wrong | padded-length-returned | like padding-counted-in-bytes
+#-             return 4 * padding
+#+             return length
 
-
-def least_padding(row_words, rows, columns):
-    for padding in range(32):
-        length = row_words + padding
-        if max(bank_load([4 * (r * length + c) for r in range(rows) for c in range(columns)])) == 1:
-            return length
-
-# %% banks | wrong | columns-taken-for-the-padding
-def bank_load(addresses):
-    words = {a // 4 for a in addresses}
-    return [sum(w % 32 == bank for w in words) for bank in range(32)]
-
-
-def least_padding(row_words, rows, columns):
-    return columns
+# %% banks | wrong | columns-taken-for-the-padding | like always-one-word-of-padding
+#-     return 1
+#+     return columns
 
 # %% ridge | right | in one chain, NumPy scalars
 def ridge(sheet):

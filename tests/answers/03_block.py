@@ -40,83 +40,38 @@ def model_size(shape):
         total += shape["context"] * d
     return total
 
-# %% size | wrong | size-output-layer
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-output-layer | like size-tied-twice
+#-     total = shape["layers"] * block + norm + shape["vocab"] * d
+#-     total += shape["vocab"] * d
+#+     total = shape["layers"] * block + norm + shape["vocab"] * d
 
-# %% size | wrong | size-two-matrices
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-two-matrices | like size-tied-twice
+#-     inner = 2 if shape["mlp"] == "gated" else 1
+#+     inner = 1
+#-     total += shape["vocab"] * d
+#+     if not shape["tied"]:
+#+         total += shape["vocab"] * d
 
-# %% size | wrong | size-kv-as-heads
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-kv-as-heads | like size-tied-twice
+#-     q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
+#+     q, kv = shape["heads"] * shape["head_width"], shape["heads"] * shape["head_width"]
+#-     total += shape["vocab"] * d
+#+     if not shape["tied"]:
+#+         total += shape["vocab"] * d
 
-# %% size | wrong | size-heads-again
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = shape["heads"] * 3 * d * d + d * d + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-heads-again | like size-tied-twice
+#-     block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
+#+     block = shape["heads"] * 3 * d * d + d * d + (inner + 1) * d * f + 2 * norm
+#-     total += shape["vocab"] * d
+#+     if not shape["tied"]:
+#+         total += shape["vocab"] * d
 
-# %% size | wrong | size-head-width
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = d, d * shape["kv_heads"] // shape["heads"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-head-width | like size-tied-twice
+#-     q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
+#+     q, kv = d, d * shape["kv_heads"] // shape["heads"]
+#-     total += shape["vocab"] * d
+#+     if not shape["tied"]:
+#+         total += shape["vocab"] * d
 
 # %% size | wrong | size-no-biases
 def model_size(shape):
@@ -132,35 +87,18 @@ def model_size(shape):
         total += shape["context"] * d
     return total
 
-# %% size | wrong | size-bias-of-inputs
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += 3 * d + q + inner * d + f
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-bias-of-inputs | like size-no-biases
+#-     block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
+#+     block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
+#+     if shape["biases"]:
+#+         block += 3 * d + q + inner * d + f
 
-# %% size | wrong | size-no-positions
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    return total
+# %% size | wrong | size-no-positions | like size-tied-twice
+#-     total += shape["vocab"] * d
+#-     if shape["positions"] == "learned":
+#-         total += shape["context"] * d
+#+     if not shape["tied"]:
+#+         total += shape["vocab"] * d
 
 # %% size | wrong | size-rotary-table
 def model_size(shape):
@@ -177,69 +115,31 @@ def model_size(shape):
     total += shape["context"] * d
     return total
 
-# %% size | wrong | size-norm-gain-only
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-norm-gain-only | like size-rotary-table
+#-     norm = 2 * d if shape["norm"] == "layer" else d
+#+     norm = d
+#-     total += shape["context"] * d
+#+     if shape["positions"] == "learned":
+#+         total += shape["context"] * d
 
-# %% size | wrong | size-last-norm
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-last-norm | like size-no-biases
+#-     total = shape["layers"] * block + norm + shape["vocab"] * d
+#+     if shape["biases"]:
+#+         block += q + 2 * kv + d + inner * f + d
+#+     total = shape["layers"] * block + shape["vocab"] * d
 
-# %% size | wrong | size-one-norm
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total
+# %% size | wrong | size-one-norm | like size-no-biases
+#-     block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
+#+     block = 2 * d * (q + kv) + (inner + 1) * d * f + norm
+#+     if shape["biases"]:
+#+         block += q + 2 * kv + d + inner * f + d
 
-# %% size | wrong | size-output-bias
-def model_size(shape):
-    d, f = shape["width"], shape["mlp_width"]
-    q, kv = shape["heads"] * shape["head_width"], shape["kv_heads"] * shape["head_width"]
-    inner = 2 if shape["mlp"] == "gated" else 1
-    norm = 2 * d if shape["norm"] == "layer" else d
-    block = 2 * d * (q + kv) + (inner + 1) * d * f + 2 * norm
-    if shape["biases"]:
-        block += q + 2 * kv + d + inner * f + d
-    total = shape["layers"] * block + norm + shape["vocab"] * d
-    if not shape["tied"]:
-        total += shape["vocab"] * d
-    if shape["positions"] == "learned":
-        total += shape["context"] * d
-    return total + shape["vocab"] * shape["biases"]
+# %% size | wrong | size-output-bias | like size-rotary-table
+#-     total += shape["context"] * d
+#-     return total
+#+     if shape["positions"] == "learned":
+#+         total += shape["context"] * d
+#+     return total + shape["vocab"] * shape["biases"]
 
 # %% utilisation | right | rate of multiply-adds, NumPy floats
 def utilisation(run):
@@ -268,19 +168,13 @@ def utilisation(run):
     mfu = run["tokens_per_s"] * flops / (run["chips"] * run["peak_flops"])
     return mfu, mfu * (1 + run["forward_again"] / 3)
 
-# %% utilisation | wrong | util-looked-up
-def utilisation(run):
-    scores = 12 * run["layers"] * run["heads"] * run["head_width"] * run["seq"]
-    flops = 6 * (run["parameters"]) + scores
-    mfu = run["tokens_per_s"] * flops / (run["chips"] * run["peak_flops"])
-    return mfu, mfu * (1 + run["forward_again"] / 3)
+# %% utilisation | wrong | util-looked-up | like util-forward-only
+#-     flops = 2 * (run["parameters"] - run["looked_up"]) + scores / 3
+#+     flops = 6 * (run["parameters"]) + scores
 
-# %% utilisation | wrong | util-no-scores
-def utilisation(run):
-    scores = 12 * run["layers"] * run["heads"] * run["head_width"] * run["seq"]
-    flops = 6 * (run["parameters"] - run["looked_up"])
-    mfu = run["tokens_per_s"] * flops / (run["chips"] * run["peak_flops"])
-    return mfu, mfu * (1 + run["forward_again"] / 3)
+# %% utilisation | wrong | util-no-scores | like util-forward-only
+#-     flops = 2 * (run["parameters"] - run["looked_up"]) + scores / 3
+#+     flops = 6 * (run["parameters"] - run["looked_up"])
 
 # %% utilisation | wrong | util-scores-forward
 def utilisation(run):
@@ -289,12 +183,9 @@ def utilisation(run):
     mfu = run["tokens_per_s"] * flops / (run["chips"] * run["peak_flops"])
     return mfu, mfu * (1 + run["forward_again"] / 3)
 
-# %% utilisation | wrong | util-causal-half
-def utilisation(run):
-    scores = 6 * run["layers"] * run["heads"] * run["head_width"] * run["seq"]
-    flops = 6 * (run["parameters"] - run["looked_up"]) + scores
-    mfu = run["tokens_per_s"] * flops / (run["chips"] * run["peak_flops"])
-    return mfu, mfu * (1 + run["forward_again"] / 3)
+# %% utilisation | wrong | util-causal-half | like util-scores-forward
+#-     scores = 4 * run["layers"] * run["heads"] * run["head_width"] * run["seq"]
+#+     scores = 6 * run["layers"] * run["heads"] * run["head_width"] * run["seq"]
 
 # %% utilisation | wrong | util-sparse-peak
 def utilisation(run):
@@ -303,12 +194,9 @@ def utilisation(run):
     mfu = run["tokens_per_s"] * flops / (run["chips"] * run["sparse_peak_flops"])
     return mfu, mfu * (1 + run["forward_again"] / 3)
 
-# %% utilisation | wrong | util-one-chip
-def utilisation(run):
-    scores = 12 * run["layers"] * run["heads"] * run["head_width"] * run["seq"]
-    flops = 6 * (run["parameters"] - run["looked_up"]) + scores
-    mfu = run["tokens_per_s"] * flops / run["peak_flops"]
-    return mfu, mfu * (1 + run["forward_again"] / 3)
+# %% utilisation | wrong | util-one-chip | like util-sparse-peak
+#-     mfu = run["tokens_per_s"] * flops / (run["chips"] * run["sparse_peak_flops"])
+#+     mfu = run["tokens_per_s"] * flops / run["peak_flops"]
 
 # %% utilisation | wrong | util-again-in-mfu
 def utilisation(run):
@@ -371,75 +259,29 @@ def kept_bytes(block, batch, seq, number_bytes, drop_scores):
         weights = 0
     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
 
-# %% kept | wrong | kept-scores-one-sequence
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * block["heads"] * seq * seq
+# %% kept | wrong | kept-scores-one-sequence | like kept-head-width
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-scores-one-head
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * seq * seq
+# %% kept | wrong | kept-scores-one-head | like kept-head-width
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * seq * seq
 
-# %% kept | wrong | kept-wide-masks
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, number_bytes
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-wide-masks | like kept-head-width
+#-     d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
+#+     d, f, n, mask = block["width"], block["mlp_width"], number_bytes, number_bytes
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-narrow
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], 2, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-narrow | like kept-head-width
+#-     d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
+#+     d, f, n, mask = block["width"], block["mlp_width"], 2, 1
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-seq-width-swapped
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * block["heads"] * d * d
+# %% kept | wrong | kept-seq-width-swapped | like kept-head-width
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * d * d
 
 # %% kept | wrong | kept-dropout-anyway
 def kept_bytes(block, batch, seq, number_bytes, drop_scores):
@@ -454,101 +296,47 @@ def kept_bytes(block, batch, seq, number_bytes, drop_scores):
         weights = 0
     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-no-masks
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 0
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-no-masks | like kept-head-width
+#-     d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
+#+     d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 0
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-kv-as-heads
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-kv-as-heads | like kept-head-width
+#-     q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
+#+     q, kv = block["heads"] * block["head_width"], block["heads"] * block["head_width"]
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-two-inner
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-two-inner | like kept-head-width
+#-     inner = 4 if block["mlp"] == "gated" else 2
+#+     inner = 2
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-inner-as-width
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * d)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-inner-as-width | like kept-head-width
+#-     token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
+#+     token = n * (2 * d + d + q + 2 * kv + q + d + inner * d)
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-input-thrice
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + 3 * d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights = 0
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-input-thrice | like kept-head-width
+#-     token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
+#+     token = n * (2 * d + 3 * d + q + 2 * kv + q + d + inner * f)
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-scores-anyway
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-scores-anyway | like kept-head-width
+#-     if drop_scores:
+#-         weights = 0
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
-# %% kept | wrong | kept-drops-q-and-k
-def kept_bytes(block, batch, seq, number_bytes, drop_scores):
-    d, f, n, mask = block["width"], block["mlp_width"], number_bytes, 1
-    q, kv = block["heads"] * block["head_width"], block["kv_heads"] * block["head_width"]
-    inner = 4 if block["mlp"] == "gated" else 2
-    token = n * (2 * d + d + q + 2 * kv + q + d + inner * f)
-    weights = n
-    if block["dropout"]:
-        token += 2 * mask * d
-        weights += mask + n
-    if drop_scores:
-        weights, token = 0, token - n * (q + kv)
-    return batch * seq * token + weights * batch * block["heads"] * seq * seq
+# %% kept | wrong | kept-drops-q-and-k | like kept-head-width
+#-         weights = 0
+#-     return batch * seq * token + weights * batch * block["head_width"] * seq * seq
+#+         weights, token = 0, token - n * (q + kv)
+#+     return batch * seq * token + weights * batch * block["heads"] * seq * seq
 
 # %% cache | right | arrays that are never filled, and subtraction
 def kv_cache(model, bits, tokens, free_bytes):

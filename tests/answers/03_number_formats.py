@@ -81,291 +81,87 @@ def encode_all(numbers, fmt):
         codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
     return codes
 
-# %% codec | wrong | subnormals-one-binade-low
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (0 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
+# %% codec | wrong | subnormals-one-binade-low | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (0 - bias - m))
 
+# %% codec | wrong | top-exponent-read-as-numbers | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#-     if fmt["top"] == "infinity":
+#-         size[field == 2**e - 1] = np.nan
+#-         size[-(2**m)] = np.inf
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#+     if fmt["top"] == "infinity":
+#+         pass
 
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
+# %% codec | wrong | infinities-given-to-all | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#-     if fmt["top"] == "infinity":
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#+     if fmt["top"] != "number":
+#-         size[-(2**m)] = np.inf
+#-     elif fmt["top"] == "nan":
+#-         size[-1] = np.nan
+#+         size[-(2**m)] = np.inf
 
-# %% codec | wrong | top-exponent-read-as-numbers
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        pass
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
+# %% codec | wrong | nan-read-as-a-number | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-         size[-(2**m)] = np.inf
+#-     elif fmt["top"] == "nan":
+#-         size[-1] = np.nan
+#+         size[-(2**m)] = np.inf
 
+# %% codec | wrong | sign-bit-without-effect | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-     return np.concatenate([size, -size])
+#+     return np.concatenate([size, size])
 
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
+# %% codec | wrong | mantissa-cut-off | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-         units = round(abs(float(x)) / 2.0 ** (exponent - m))
+#+         units = int(abs(float(x)) / 2.0 ** (exponent - m))
 
-# %% codec | wrong | infinities-given-to-all
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] != "number":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    return np.concatenate([size, -size])
+# %% codec | wrong | ties-always-up | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-         units = round(abs(float(x)) / 2.0 ** (exponent - m))
+#+         units = int(abs(float(x)) / 2.0 ** (exponent - m) + 0.5)
 
+# %% codec | wrong | subnormals-flushed-to-zero | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-         units = round(abs(float(x)) / 2.0 ** (exponent - m))
+#+         units = round(abs(float(x)) / 2.0 ** (exponent - m))
+#+         if abs(x) < 2.0 ** (1 - bias):
+#+             units = 0
 
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
+# %% codec | wrong | carry-lost | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-         units = round(abs(float(x)) / 2.0 ** (exponent - m))
+#+         units = round(abs(float(x)) / 2.0 ** (exponent - m))
+#+         units = 2**m + units % 2**m if units >= 2**m else units
 
-# %% codec | wrong | nan-read-as-a-number
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    return np.concatenate([size, -size])
+# %% codec | wrong | too-large-always-largest | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-     most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
+#+     most = {"infinity": ((2**e - 1) << m) - 1, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
 
+# %% codec | wrong | too-large-gives-nan | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-     most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
+#+     most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 1, "number": 2 ** (e + m) - 1}[fmt["top"]]
 
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
-
-# %% codec | wrong | sign-bit-without-effect
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, size])
-
-
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
-
-# %% codec | wrong | mantissa-cut-off
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
-
-
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = int(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
-
-# %% codec | wrong | ties-always-up
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
-
-
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = int(abs(float(x)) / 2.0 ** (exponent - m) + 0.5)
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
-
-# %% codec | wrong | subnormals-flushed-to-zero
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
-
-
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        if abs(x) < 2.0 ** (1 - bias):
-            units = 0
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
-
-# %% codec | wrong | carry-lost
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
-
-
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        units = 2**m + units % 2**m if units >= 2**m else units
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
-
-# %% codec | wrong | too-large-always-largest
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
-
-
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": ((2**e - 1) << m) - 1, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
-
-# %% codec | wrong | too-large-gives-nan
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
-
-
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 1, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
-    return codes
-
-# %% codec | wrong | sign-not-encoded
-def decode_all(fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    field, fraction = np.divmod(np.arange(2 ** (e + m)), 2**m)
-    size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
-    if fmt["top"] == "infinity":
-        size[field == 2**e - 1] = np.nan
-        size[-(2**m)] = np.inf
-    elif fmt["top"] == "nan":
-        size[-1] = np.nan
-    return np.concatenate([size, -size])
-
-
-def encode_all(numbers, fmt):
-    e, m, bias = fmt["exponent"], fmt["mantissa"], fmt["bias"]
-    most = {"infinity": (2**e - 1) << m, "nan": 2 ** (e + m) - 2, "number": 2 ** (e + m) - 1}[fmt["top"]]
-    codes = []
-    for x in numbers:
-        exponent = max(int(np.frexp(abs(x))[1]) - 1, 1 - bias)
-        units = round(abs(float(x)) / 2.0 ** (exponent - m))
-        code = units + (exponent + bias - 1) * 2**m
-        codes.append(min(code, most))
-    return codes
+# %% codec | wrong | sign-not-encoded | like subnormals-with-a-leading-one
+#-     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), (2**m + fraction) * 2.0 ** (0 - bias - m))
+#+     size = np.where(field > 0, (2**m + fraction) * 2.0 ** (field - bias - m), fraction * 2.0 ** (1 - bias - m))
+#-         codes.append(min(code, most) + (x < 0) * 2 ** (e + m))
+#+         codes.append(min(code, most))
 
 # %% ones | right | simulated, NumPy scalars
 def sum_of_ones(n, m, chunk):
@@ -537,95 +333,35 @@ def in_blocks(x, block, grid, bits):
     snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
     return values, bits, snr
 
-# %% in-blocks | wrong | scale-paid-by-every-number
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8, snr
+# %% in-blocks | wrong | scale-paid-by-every-number | like scale-bits-forgotten
+#-     return values, bits, snr
+#+     return values, bits + 8, snr
 
-# %% in-blocks | wrong | scale-of-unfilled-block-in-part
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 / block, snr
+# %% in-blocks | wrong | scale-of-unfilled-block-in-part | like scale-bits-forgotten
+#-     return values, bits, snr
+#+     return values, bits + 8 / block, snr
 
-# %% in-blocks | wrong | scale-byte-counted-as-a-bit
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + blocks / len(x), snr
+# %% in-blocks | wrong | scale-byte-counted-as-a-bit | like scale-bits-forgotten
+#-     return values, bits, snr
+#+     return values, bits + blocks / len(x), snr
 
-# %% in-blocks | wrong | largest-without-its-sign
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = part.max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | largest-without-its-sign | like scale-bits-forgotten
+#-         largest = np.abs(part).max()
+#+         largest = part.max()
+#-     return values, bits, snr
+#+     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | one-scale-for-all-blocks
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(x).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | one-scale-for-all-blocks | like scale-bits-forgotten
+#-         largest = np.abs(part).max()
+#+         largest = np.abs(x).max()
+#-     return values, bits, snr
+#+     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | scale-a-power-too-large
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** (1 + np.floor(np.log2(largest / grid[-1])))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | scale-a-power-too-large | like scale-bits-forgotten
+#-             scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
+#+             scale = 2.0 ** (1 + np.floor(np.log2(largest / grid[-1])))
+#-     return values, bits, snr
+#+     return values, bits + 8 * blocks / len(x), snr
 
 # %% in-blocks | wrong | scale-of-zeros-not-counted
 def in_blocks(x, block, grid, bits):
@@ -642,107 +378,44 @@ def in_blocks(x, block, grid, bits):
     snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | scale-rounded-down
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.floor(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | scale-rounded-down | like scale-bits-forgotten
+#-             scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
+#+             scale = 2.0 ** np.floor(np.log2(largest / grid[-1]))
+#-     return values, bits, snr
+#+     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | scale-not-a-power-of-two
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = largest / grid[-1]
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | scale-not-a-power-of-two | like scale-bits-forgotten
+#-             scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
+#+             scale = largest / grid[-1]
+#-     return values, bits, snr
+#+     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | elements-cut-off
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.searchsorted(grid, np.abs(part) / scale, side="right") - 1
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | elements-cut-off | like scale-bits-forgotten
+#-             nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
+#+             nearest = np.searchsorted(grid, np.abs(part) / scale, side="right") - 1
+#-     return values, bits, snr
+#+     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | signs-dropped
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | signs-dropped | like scale-bits-forgotten
+#-             values[start : start + block] = np.sign(part) * grid[nearest] * scale
+#+             values[start : start + block] = grid[nearest] * scale
+#-     return values, bits, snr
+#+     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | decibels-of-amplitudes
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 20 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | decibels-of-amplitudes | like scale-bits-forgotten
+#-     snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
+#-     return values, bits, snr
+#+     snr = 20 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
+#+     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | noise-over-signal
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log10(np.sum((x - values) ** 2) / np.sum(x**2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | noise-over-signal | like scale-bits-forgotten
+#-     snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
+#-     return values, bits, snr
+#+     snr = 10 * np.log10(np.sum((x - values) ** 2) / np.sum(x**2))
+#+     return values, bits + 8 * blocks / len(x), snr
 
-# %% in-blocks | wrong | decibels-of-natural-log
-def in_blocks(x, block, grid, bits):
-    x, grid = np.asarray(x, float), np.asarray(grid, float)
-    values = np.zeros_like(x)
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        largest = np.abs(part).max()
-        if largest > 0:
-            scale = 2.0 ** np.ceil(np.log2(largest / grid[-1]))
-            nearest = np.abs(np.abs(part)[:, None] / scale - grid).argmin(axis=1)
-            values[start : start + block] = np.sign(part) * grid[nearest] * scale
-    blocks = -(-len(x) // block)
-    snr = 10 * np.log(np.sum(x**2) / np.sum((x - values) ** 2))
-    return values, bits + 8 * blocks / len(x), snr
+# %% in-blocks | wrong | decibels-of-natural-log | like scale-bits-forgotten
+#-     snr = 10 * np.log10(np.sum(x**2) / np.sum((x - values) ** 2))
+#-     return values, bits, snr
+#+     snr = 10 * np.log(np.sum(x**2) / np.sum((x - values) ** 2))
+#+     return values, bits + 8 * blocks / len(x), snr

@@ -46,20 +46,9 @@ def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
             params[i] -= lr * m[i] / (np.sqrt(v[i]) + eps)
     return params
 
-# %% adamw | wrong | adam-correction-frozen
-def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
-    params = [np.array(p) for p in params]
-    m, v = [np.zeros_like(p) for p in params], [np.zeros_like(p) for p in params]
-    for grads in grads_per_step:
-        for i, g in enumerate(grads):
-            if g is None:
-                continue
-            if params[i].ndim > 1:
-                params[i] *= 1 - lr * weight_decay
-            m[i] = betas[0] * m[i] + (1 - betas[0]) * g
-            v[i] = betas[1] * v[i] + (1 - betas[1]) * g**2
-            params[i] -= lr * m[i] / (1 - betas[0]) / (np.sqrt(v[i] / (1 - betas[1])) + eps)
-    return params
+# %% adamw | wrong | adam-correction-frozen | like adam-no-bias-correction
+#-             params[i] -= lr * m[i] / (np.sqrt(v[i]) + eps)
+#+             params[i] -= lr * m[i] / (1 - betas[0]) / (np.sqrt(v[i] / (1 - betas[1])) + eps)
 
 # %% adamw | wrong | adam-m-not-accumulated
 def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
@@ -93,37 +82,21 @@ def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
             params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / (np.sqrt(v / (1 - betas[1] ** steps[i])) + eps)
     return params
 
-# %% adamw | wrong | adam-forgets-the-root
-def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
-    params = [np.array(p) for p in params]
-    m, v, steps = [np.zeros_like(p) for p in params], [np.zeros_like(p) for p in params], [0] * len(params)
-    for grads in grads_per_step:
-        for i, g in enumerate(grads):
-            if g is None:
-                continue
-            steps[i] += 1
-            if params[i].ndim > 1:
-                params[i] *= 1 - lr * weight_decay
-            m[i] = betas[0] * m[i] + (1 - betas[0]) * g
-            v[i] = betas[1] * v[i] + (1 - betas[1]) * g**2
-            params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / (v[i] / (1 - betas[1] ** steps[i]) + eps)
-    return params
+# %% adamw | wrong | adam-forgets-the-root | like adam-v-not-accumulated
+#-     m, steps = [np.zeros_like(p) for p in params], [0] * len(params)
+#+     m, v, steps = [np.zeros_like(p) for p in params], [np.zeros_like(p) for p in params], [0] * len(params)
+#-             v = (1 - betas[1]) * g**2
+#-             params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / (np.sqrt(v / (1 - betas[1] ** steps[i])) + eps)
+#+             v[i] = betas[1] * v[i] + (1 - betas[1]) * g**2
+#+             params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / (v[i] / (1 - betas[1] ** steps[i]) + eps)
 
-# %% adamw | wrong | eps-inside-the-root
-def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
-    params = [np.array(p) for p in params]
-    m, v, steps = [np.zeros_like(p) for p in params], [np.zeros_like(p) for p in params], [0] * len(params)
-    for grads in grads_per_step:
-        for i, g in enumerate(grads):
-            if g is None:
-                continue
-            steps[i] += 1
-            if params[i].ndim > 1:
-                params[i] *= 1 - lr * weight_decay
-            m[i] = betas[0] * m[i] + (1 - betas[0]) * g
-            v[i] = betas[1] * v[i] + (1 - betas[1]) * g**2
-            params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / np.sqrt(v[i] / (1 - betas[1] ** steps[i]) + eps)
-    return params
+# %% adamw | wrong | eps-inside-the-root | like adam-v-not-accumulated
+#-     m, steps = [np.zeros_like(p) for p in params], [0] * len(params)
+#+     m, v, steps = [np.zeros_like(p) for p in params], [np.zeros_like(p) for p in params], [0] * len(params)
+#-             v = (1 - betas[1]) * g**2
+#-             params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / (np.sqrt(v / (1 - betas[1] ** steps[i])) + eps)
+#+             v[i] = betas[1] * v[i] + (1 - betas[1]) * g**2
+#+             params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / np.sqrt(v[i] / (1 - betas[1] ** steps[i]) + eps)
 
 # %% adamw | wrong | decay-in-the-gradient
 def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
@@ -157,36 +130,15 @@ def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
                 params[i] *= 1 - lr * weight_decay
     return params
 
-# %% adamw | wrong | decay-without-the-rate
-def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
-    params = [np.array(p) for p in params]
-    m, v, steps = [np.zeros_like(p) for p in params], [np.zeros_like(p) for p in params], [0] * len(params)
-    for grads in grads_per_step:
-        for i, g in enumerate(grads):
-            if g is None:
-                continue
-            steps[i] += 1
-            if params[i].ndim > 1:
-                params[i] *= 1 - weight_decay
-            m[i] = betas[0] * m[i] + (1 - betas[0]) * g
-            v[i] = betas[1] * v[i] + (1 - betas[1]) * g**2
-            params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / (np.sqrt(v[i] / (1 - betas[1] ** steps[i])) + eps)
-    return params
+# %% adamw | wrong | decay-without-the-rate | like decay-in-the-gradient
+#-                 g = g + weight_decay * params[i]
+#+                 params[i] *= 1 - weight_decay
 
-# %% adamw | wrong | none-counts-as-a-step
-def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
-    params = [np.array(p) for p in params]
-    m, v = [np.zeros_like(p) for p in params], [np.zeros_like(p) for p in params]
-    for t, grads in enumerate(grads_per_step, 1):
-        for i, g in enumerate(grads):
-            if g is None:
-                continue
-            if params[i].ndim > 1:
-                params[i] *= 1 - lr * weight_decay
-            m[i] = betas[0] * m[i] + (1 - betas[0]) * g
-            v[i] = betas[1] * v[i] + (1 - betas[1]) * g**2
-            params[i] -= lr * m[i] / (1 - betas[0] ** t) / (np.sqrt(v[i] / (1 - betas[1] ** t)) + eps)
-    return params
+# %% adamw | wrong | none-counts-as-a-step | like adam-no-bias-correction
+#-     for grads in grads_per_step:
+#+     for t, grads in enumerate(grads_per_step, 1):
+#-             params[i] -= lr * m[i] / (np.sqrt(v[i]) + eps)
+#+             params[i] -= lr * m[i] / (1 - betas[0] ** t) / (np.sqrt(v[i] / (1 - betas[1] ** t)) + eps)
 
 # %% adamw | wrong | none-is-not-zero
 def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
@@ -218,20 +170,10 @@ def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
             params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / (np.sqrt(v[i] / (1 - betas[1] ** steps[i])) + eps)
     return params
 
-# %% adamw | wrong | decay-on-biases
-def adamw(params, grads_per_step, lr, betas, eps, weight_decay):
-    params = [np.array(p) for p in params]
-    m, v, steps = [np.zeros_like(p) for p in params], [np.zeros_like(p) for p in params], [0] * len(params)
-    for grads in grads_per_step:
-        for i, g in enumerate(grads):
-            if g is None:
-                continue
-            steps[i] += 1
-            params[i] *= 1 - lr * weight_decay
-            m[i] = betas[0] * m[i] + (1 - betas[0]) * g
-            v[i] = betas[1] * v[i] + (1 - betas[1]) * g**2
-            params[i] -= lr * m[i] / (1 - betas[0] ** steps[i]) / (np.sqrt(v[i] / (1 - betas[1] ** steps[i])) + eps)
-    return params
+# %% adamw | wrong | decay-on-biases | like decay-in-the-gradient
+#-             if params[i].ndim > 1:
+#-                 g = g + weight_decay * params[i]
+#+             params[i] *= 1 - lr * weight_decay
 
 # %% ball-limit | right | halving an interval on the eigenvalues
 def largest_rate(curvatures, beta):
@@ -298,19 +240,13 @@ def training_state(n_params, low_bytes, high_bytes, moments):
     parts = (n * low_bytes, n * low_bytes, master, n * moments * low_bytes)
     return *parts, sum(parts)
 
-# %% state-bytes | wrong | gradients-forgotten
-def training_state(n_params, low_bytes, high_bytes, moments):
-    n = n_params / 1e9
-    master = n * high_bytes if high_bytes > low_bytes else 0
-    parts = (n * low_bytes, 0, master, n * moments * high_bytes)
-    return *parts, sum(parts)
+# %% state-bytes | wrong | gradients-forgotten | like moments-in-the-narrow-type
+#-     parts = (n * low_bytes, n * low_bytes, master, n * moments * low_bytes)
+#+     parts = (n * low_bytes, 0, master, n * moments * high_bytes)
 
-# %% state-bytes | wrong | gradients-in-the-wide-type
-def training_state(n_params, low_bytes, high_bytes, moments):
-    n = n_params / 1e9
-    master = n * high_bytes if high_bytes > low_bytes else 0
-    parts = (n * low_bytes, n * high_bytes, master, n * moments * high_bytes)
-    return *parts, sum(parts)
+# %% state-bytes | wrong | gradients-in-the-wide-type | like moments-in-the-narrow-type
+#-     parts = (n * low_bytes, n * low_bytes, master, n * moments * low_bytes)
+#+     parts = (n * low_bytes, n * high_bytes, master, n * moments * high_bytes)
 
 # %% state-bytes | wrong | state-in-gib
 def training_state(n_params, low_bytes, high_bytes, moments):
@@ -370,28 +306,15 @@ def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
 def clip(grads, max_norm):
     raise NotImplementedError
 
-# %% rate-and-clip | wrong | floor-is-a-share
-def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
-    tokens = (step + 1) * batch_tokens
-    if tokens <= warmup_tokens:
-        return peak * tokens / warmup_tokens
-    progress = min(1, (tokens - warmup_tokens) / (decay_tokens - warmup_tokens))
-    return floor_share + (peak - floor_share) * (1 + np.cos(np.pi * progress)) / 2
+# %% rate-and-clip | wrong | floor-is-a-share | like floor-ignored
+#-     return peak * (1 + np.cos(np.pi * progress)) / 2
+#+     return floor_share + (peak - floor_share) * (1 + np.cos(np.pi * progress)) / 2
 
-def clip(grads, max_norm):
-    raise NotImplementedError
-
-# %% rate-and-clip | wrong | schedule-rises-again
-def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
-    tokens = (step + 1) * batch_tokens
-    floor = floor_share * peak
-    if tokens <= warmup_tokens:
-        return peak * tokens / warmup_tokens
-    progress = (tokens - warmup_tokens) / (decay_tokens - warmup_tokens)
-    return floor + (peak - floor) * (1 + np.cos(np.pi * progress)) / 2
-
-def clip(grads, max_norm):
-    raise NotImplementedError
+# %% rate-and-clip | wrong | schedule-rises-again | like first-update-at-zero
+#-     tokens = step * batch_tokens
+#+     tokens = (step + 1) * batch_tokens
+#-     progress = min(1, (tokens - warmup_tokens) / (decay_tokens - warmup_tokens))
+#+     progress = (tokens - warmup_tokens) / (decay_tokens - warmup_tokens)
 
 # %% rate-and-clip | wrong | clip-each-tensor
 def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
@@ -400,12 +323,9 @@ def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
 def clip(grads, max_norm):
     return [g * min(1, max_norm / max(np.linalg.norm(g), 1e-300)) for g in grads]
 
-# %% rate-and-clip | wrong | clip-each-number
-def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
-    raise NotImplementedError
-
-def clip(grads, max_norm):
-    return [np.clip(g, -max_norm, max_norm) for g in grads]
+# %% rate-and-clip | wrong | clip-each-number | like clip-each-tensor
+#-     return [g * min(1, max_norm / max(np.linalg.norm(g), 1e-300)) for g in grads]
+#+     return [np.clip(g, -max_norm, max_norm) for g in grads]
 
 # %% rate-and-clip | wrong | clip-sum-of-norms
 def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
@@ -415,21 +335,13 @@ def clip(grads, max_norm):
     norm = sum(np.linalg.norm(g) for g in grads)
     return [g * max_norm / norm if norm > max_norm else g for g in grads]
 
-# %% rate-and-clip | wrong | clip-norm-of-sums
-def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
-    raise NotImplementedError
+# %% rate-and-clip | wrong | clip-norm-of-sums | like clip-sum-of-norms
+#-     norm = sum(np.linalg.norm(g) for g in grads)
+#+     norm = abs(sum(g.sum() for g in grads))
 
-def clip(grads, max_norm):
-    norm = abs(sum(g.sum() for g in grads))
-    return [g * max_norm / norm if norm > max_norm else g for g in grads]
-
-# %% rate-and-clip | wrong | clip-without-the-root
-def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):
-    raise NotImplementedError
-
-def clip(grads, max_norm):
-    norm = sum((g * g).sum() for g in grads)
-    return [g * max_norm / norm if norm > max_norm else g for g in grads]
+# %% rate-and-clip | wrong | clip-without-the-root | like clip-sum-of-norms
+#-     norm = sum(np.linalg.norm(g) for g in grads)
+#+     norm = sum((g * g).sum() for g in grads)
 
 # %% rate-and-clip | wrong | clip-stretches
 def lr_at(step, batch_tokens, peak, warmup_tokens, decay_tokens, floor_share):

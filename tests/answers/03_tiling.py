@@ -156,19 +156,13 @@ def slab_depth(bm, bn, itemsize, buffers, budget):
     most = budget // ((bm + bn) * buffers)
     return 1 << (most.bit_length() - 1) if most else 0
 
-# %% slab-depth | wrong | rounded-up
-def slab_depth(bm, bn, itemsize, buffers, budget):
-    bk = 1
-    while (bm + bn) * bk * itemsize * buffers <= budget:
-        bk *= 2
-    return bk
+# %% slab-depth | wrong | rounded-up | like doubled until it is too much
+#-     return bk // 2
+#+     return bk
 
-# %% slab-depth | wrong | exactly-full-left-out
-def slab_depth(bm, bn, itemsize, buffers, budget):
-    bk = 1
-    while (bm + bn) * bk * itemsize * buffers < budget:
-        bk *= 2
-    return bk // 2
+# %% slab-depth | wrong | exactly-full-left-out | like doubled until it is too much
+#-     while (bm + bn) * bk * itemsize * buffers <= budget:
+#+     while (bm + bn) * bk * itemsize * buffers < budget:
 
 # %% slab-depth | wrong | one-where-none-fits
 def slab_depth(bm, bn, itemsize, buffers, budget):

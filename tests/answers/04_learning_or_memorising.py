@@ -93,14 +93,9 @@ def split_by_group(groups, share, seed):
             held |= groups == name
     return np.flatnonzero(~held).tolist(), np.flatnonzero(held).tolist()
 
-# %% group-split | wrong | split-never-shuffles
-def split_by_group(groups, share, seed):
-    groups = np.asarray(groups)
-    held = np.zeros(len(groups), bool)
-    for name in np.unique(groups):
-        if held.sum() < share * len(groups):
-            held |= groups == name
-    return np.flatnonzero(~held).tolist(), np.flatnonzero(held).tolist()
+# %% group-split | wrong | split-never-shuffles | like split-ignores-the-seed
+#-     for name in np.random.default_rng().permutation(np.unique(groups)):
+#+     for name in np.unique(groups):
 
 # %% chance-band | right | one answer after the other, NumPy scalars
 def chance_band(n, classes, level):
@@ -160,23 +155,14 @@ def chance_band(n, classes, level):
 def shuffled_verdict(run, level):
     raise NotImplementedError
 
-# %% chance-band | wrong | band-from-a-normal-curve
-def chance_band(n, classes, level):
-    z, mean = statistics.NormalDist().inv_cdf((1 + level) / 2), n / classes
-    error = (mean * (1 - 1 / classes)) ** 0.5
-    return round(mean - z * error), round(mean + z * error)
+# %% chance-band | wrong | band-from-a-normal-curve | like band-without-the-root
+#-     return round(mean - z * mean * (1 - 1 / classes)), round(mean + z * mean * (1 - 1 / classes))
+#+     error = (mean * (1 - 1 / classes)) ** 0.5
+#+     return round(mean - z * error), round(mean + z * error)
 
-def shuffled_verdict(run, level):
-    raise NotImplementedError
-
-# %% chance-band | wrong | band-stops-one-early
-def chance_band(n, classes, level):
-    p = 1 / classes
-    upto = np.cumsum([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)])
-    return int(np.argmax(upto >= (1 - level) / 2)), int(np.argmax(upto >= (1 + level) / 2)) - 1
-
-def shuffled_verdict(run, level):
-    raise NotImplementedError
+# %% chance-band | wrong | band-stops-one-early | like band-one-sided
+#-     return int(np.argmax(upto >= 1 - level)), int(np.argmax(upto >= level))
+#+     return int(np.argmax(upto >= (1 - level) / 2)), int(np.argmax(upto >= (1 + level) / 2)) - 1
 
 # %% chance-band | wrong | verdict-from-training-size
 def chance_band(n, classes, level):
@@ -198,15 +184,9 @@ def shuffled_verdict(run, level):
     low, high = chance_band(run["val_n"], run["classes"], level)
     return "below" if run["train_correct"] < low else "above" if run["train_correct"] > high else "chance"
 
-# %% chance-band | wrong | verdict-leaves-out-the-ends
-def chance_band(n, classes, level):
-    p = 1 / classes
-    upto = np.cumsum([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)])
-    return int(np.argmax(upto >= (1 - level) / 2)), int(np.argmax(upto >= (1 + level) / 2))
-
-def shuffled_verdict(run, level):
-    low, high = chance_band(run["val_n"], run["classes"], level)
-    return "below" if run["val_correct"] <= low else "above" if run["val_correct"] >= high else "chance"
+# %% chance-band | wrong | verdict-leaves-out-the-ends | like verdict-on-training-accuracy
+#-     return "below" if run["train_correct"] < low else "above" if run["train_correct"] > high else "chance"
+#+     return "below" if run["val_correct"] <= low else "above" if run["val_correct"] >= high else "chance"
 
 # %% chance-band | wrong | verdict-one-way-only
 def chance_band(n, classes, level):
@@ -330,25 +310,13 @@ def early_stop(losses, patience, min_delta):
             return epoch, best_epoch
     return len(losses) - 1, best_epoch
 
-# %% early-stop | wrong | margin-has-the-wrong-sign
-def early_stop(losses, patience, min_delta):
-    best_epoch = 0
-    for epoch, loss in enumerate(losses):
-        if epoch and loss < losses[best_epoch] + min_delta:
-            best_epoch = epoch
-        elif epoch - best_epoch >= patience:
-            return epoch, best_epoch
-    return len(losses) - 1, best_epoch
+# %% early-stop | wrong | margin-has-the-wrong-sign | like equal-counts-as-better
+#-         if loss <= losses[best_epoch] - min_delta:
+#+         if epoch and loss < losses[best_epoch] + min_delta:
 
-# %% early-stop | wrong | margin-ignored
-def early_stop(losses, patience, min_delta):
-    best_epoch = 0
-    for epoch, loss in enumerate(losses):
-        if loss < losses[best_epoch]:
-            best_epoch = epoch
-        elif epoch - best_epoch >= patience:
-            return epoch, best_epoch
-    return len(losses) - 1, best_epoch
+# %% early-stop | wrong | margin-ignored | like equal-counts-as-better
+#-         if loss <= losses[best_epoch] - min_delta:
+#+         if loss < losses[best_epoch]:
 
 # %% early-stop | wrong | margin-from-the-lowest
 def early_stop(losses, patience, min_delta):

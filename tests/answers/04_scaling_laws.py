@@ -188,12 +188,9 @@ def best_size(sizes, losses):
     c2, c1, _ = np.polyfit(np.log(sizes), losses, 2)
     return float(np.exp(-c1 / (2 * c2))) if c2 > 0 else None
 
-# %% valley | wrong | hill-taken-for-a-valley
-def best_size(sizes, losses):
-    u = np.log(sizes)
-    c2, c1, _ = np.polyfit(u, losses, 2)
-    bottom = -c1 / (2 * c2)
-    return float(np.exp(bottom)) if u.min() <= bottom <= u.max() else None
+# %% valley | wrong | hill-taken-for-a-valley | like log-not-undone
+#-     return float(bottom) if c2 > 0 and u.min() <= bottom <= u.max() else None
+#+     return float(np.exp(bottom)) if u.min() <= bottom <= u.max() else None
 
 # %% whole-life | right | arrays, NumPy scalars
 def cheapest_model(law, loss, served, sizes, tokens_available):
@@ -233,15 +230,9 @@ def cheapest_model(law, loss, served, sizes, tokens_available):
             lives.append((6 * n * d, n, d))
     return min(lives)[1:] if lives else None
 
-# %% whole-life | wrong | serving-priced-like-training
-def cheapest_model(law, loss, served, sizes, tokens_available):
-    lives = []
-    for n in sizes:
-        left = loss - law["E"] - law["A"] / n ** law["alpha"]
-        if left > 0 and (law["B"] / left) ** (1 / law["beta"]) <= tokens_available:
-            d = (law["B"] / left) ** (1 / law["beta"])
-            lives.append((6 * n * (d + served), n, d))
-    return min(lives)[1:] if lives else None
+# %% whole-life | wrong | serving-priced-like-training | like serving-forgotten
+#-             lives.append((6 * n * d, n, d))
+#+             lives.append((6 * n * (d + served), n, d))
 
 # %% whole-life | wrong | floor-left-in-the-loss
 def cheapest_model(law, loss, served, sizes, tokens_available):

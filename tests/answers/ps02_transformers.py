@@ -104,145 +104,41 @@ def unfold_mix(mix, w_value):
 def step_flops(c, tokens):
     raise NotImplementedError
 
-# %% latent-cache | wrong | latent-rope-for-each-head
-def latent_parameters(c):
-    d, wide = c["d_model"], c["heads"] * (c["plain"] + c["rope"])
-    rank = c["query_rank"]
-    queries = rank * (d + 1 + wide) if rank else d * wide
-    keys = d * (c["kv_rank"] + c["heads"] * c["rope"]) + c["kv_rank"] * (1 + c["heads"] * (c["plain"] + c["value"]))
-    layer = queries + keys + c["heads"] * c["value"] * d + 2 * d
-    expert, sparse = 3 * d * c["expert_ff"], c["layers"] - c["dense_layers"]
-    always = c["layers"] * layer + d + c["vocab"] * d + c["dense_layers"] * 3 * d * c["d_ff"]
-    always += sparse * (d * c["experts"] + c["shared"] * expert)
-    return always + c["vocab"] * d + sparse * c["experts"] * expert, always + sparse * c["per_token"] * expert
+# %% latent-cache | wrong | latent-rope-for-each-head | like latent-query-in-one
+#-     queries = d * wide
+#-     keys = d * (c["kv_rank"] + c["rope"]) + c["kv_rank"] * (1 + c["heads"] * (c["plain"] + c["value"]))
+#+     queries = rank * (d + 1 + wide) if rank else d * wide
+#+     keys = d * (c["kv_rank"] + c["heads"] * c["rope"]) + c["kv_rank"] * (1 + c["heads"] * (c["plain"] + c["value"]))
 
+# %% latent-cache | wrong | latent-norms-forgotten | like latent-query-in-one
+#-     queries = d * wide
+#-     keys = d * (c["kv_rank"] + c["rope"]) + c["kv_rank"] * (1 + c["heads"] * (c["plain"] + c["value"]))
+#+     queries = rank * (d + wide) if rank else d * wide
+#+     keys = d * (c["kv_rank"] + c["rope"]) + c["kv_rank"] * (c["heads"] * (c["plain"] + c["value"]))
 
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
+# %% latent-cache | wrong | latent-experts-everywhere | like latent-query-in-one
+#-     queries = d * wide
+#+     queries = rank * (d + 1 + wide) if rank else d * wide
+#-     expert, sparse = 3 * d * c["expert_ff"], c["layers"] - c["dense_layers"]
+#-     always = c["layers"] * layer + d + c["vocab"] * d + c["dense_layers"] * 3 * d * c["d_ff"]
+#+     expert, sparse = 3 * d * c["expert_ff"], c["layers"]
+#+     always = c["layers"] * layer + d + c["vocab"] * d
 
+# %% latent-cache | wrong | latent-shared-forgotten | like latent-query-in-one
+#-     queries = d * wide
+#+     queries = rank * (d + 1 + wide) if rank else d * wide
+#-     always += sparse * (d * c["experts"] + c["shared"] * expert)
+#+     always += sparse * (d * c["experts"])
 
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
-
-# %% latent-cache | wrong | latent-norms-forgotten
-def latent_parameters(c):
-    d, wide = c["d_model"], c["heads"] * (c["plain"] + c["rope"])
-    rank = c["query_rank"]
-    queries = rank * (d + wide) if rank else d * wide
-    keys = d * (c["kv_rank"] + c["rope"]) + c["kv_rank"] * (c["heads"] * (c["plain"] + c["value"]))
-    layer = queries + keys + c["heads"] * c["value"] * d + 2 * d
-    expert, sparse = 3 * d * c["expert_ff"], c["layers"] - c["dense_layers"]
-    always = c["layers"] * layer + d + c["vocab"] * d + c["dense_layers"] * 3 * d * c["d_ff"]
-    always += sparse * (d * c["experts"] + c["shared"] * expert)
-    return always + c["vocab"] * d + sparse * c["experts"] * expert, always + sparse * c["per_token"] * expert
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
-
-# %% latent-cache | wrong | latent-experts-everywhere
-def latent_parameters(c):
-    d, wide = c["d_model"], c["heads"] * (c["plain"] + c["rope"])
-    rank = c["query_rank"]
-    queries = rank * (d + 1 + wide) if rank else d * wide
-    keys = d * (c["kv_rank"] + c["rope"]) + c["kv_rank"] * (1 + c["heads"] * (c["plain"] + c["value"]))
-    layer = queries + keys + c["heads"] * c["value"] * d + 2 * d
-    expert, sparse = 3 * d * c["expert_ff"], c["layers"]
-    always = c["layers"] * layer + d + c["vocab"] * d
-    always += sparse * (d * c["experts"] + c["shared"] * expert)
-    return always + c["vocab"] * d + sparse * c["experts"] * expert, always + sparse * c["per_token"] * expert
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
-
-# %% latent-cache | wrong | latent-shared-forgotten
-def latent_parameters(c):
-    d, wide = c["d_model"], c["heads"] * (c["plain"] + c["rope"])
-    rank = c["query_rank"]
-    queries = rank * (d + 1 + wide) if rank else d * wide
-    keys = d * (c["kv_rank"] + c["rope"]) + c["kv_rank"] * (1 + c["heads"] * (c["plain"] + c["value"]))
-    layer = queries + keys + c["heads"] * c["value"] * d + 2 * d
-    expert, sparse = 3 * d * c["expert_ff"], c["layers"] - c["dense_layers"]
-    always = c["layers"] * layer + d + c["vocab"] * d + c["dense_layers"] * 3 * d * c["d_ff"]
-    always += sparse * (d * c["experts"])
-    return always + c["vocab"] * d + sparse * c["experts"] * expert, always + sparse * c["per_token"] * expert
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
-
-# %% latent-cache | wrong | latent-table-is-looked-up
-def latent_parameters(c):
-    d, wide = c["d_model"], c["heads"] * (c["plain"] + c["rope"])
-    rank = c["query_rank"]
-    queries = rank * (d + 1 + wide) if rank else d * wide
-    keys = d * (c["kv_rank"] + c["rope"]) + c["kv_rank"] * (1 + c["heads"] * (c["plain"] + c["value"]))
-    layer = queries + keys + c["heads"] * c["value"] * d + 2 * d
-    expert, sparse = 3 * d * c["expert_ff"], c["layers"] - c["dense_layers"]
-    always = c["layers"] * layer + d + 2 * c["vocab"] * d + c["dense_layers"] * 3 * d * c["d_ff"]
-    always += sparse * (d * c["experts"] + c["shared"] * expert)
-    return always + sparse * c["experts"] * expert, always + sparse * c["per_token"] * expert
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
+# %% latent-cache | wrong | latent-table-is-looked-up | like latent-query-in-one
+#-     queries = d * wide
+#+     queries = rank * (d + 1 + wide) if rank else d * wide
+#-     always = c["layers"] * layer + d + c["vocab"] * d + c["dense_layers"] * 3 * d * c["d_ff"]
+#-     always += sparse * (d * c["experts"] + c["shared"] * expert)
+#-     return always + c["vocab"] * d + sparse * c["experts"] * expert, always + sparse * c["per_token"] * expert
+#+     always = c["layers"] * layer + d + 2 * c["vocab"] * d + c["dense_layers"] * 3 * d * c["d_ff"]
+#+     always += sparse * (d * c["experts"] + c["shared"] * expert)
+#+     return always + sparse * c["experts"] * expert, always + sparse * c["per_token"] * expert
 
 # %% latent-cache | wrong | latent-cache-of-heads
 def latent_cache_bytes(c, tokens, bits):
@@ -264,45 +160,13 @@ def unfold_mix(mix, w_value):
 def step_flops(c, tokens):
     raise NotImplementedError
 
-# %% latent-cache | wrong | latent-cache-without-rope
-def latent_cache_bytes(c, tokens, bits):
-    return c["layers"] * tokens * c["kv_rank"] * bits / 8
+# %% latent-cache | wrong | latent-cache-without-rope | like latent-cache-of-heads
+#-     return c["layers"] * tokens * c["heads"] * (c["plain"] + c["rope"] + c["value"]) * bits / 8
+#+     return c["layers"] * tokens * c["kv_rank"] * bits / 8
 
-
-def latent_parameters(c):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
-
-# %% latent-cache | wrong | latent-cache-twice
-def latent_cache_bytes(c, tokens, bits):
-    return 2 * c["layers"] * tokens * (c["kv_rank"] + c["rope"]) * bits / 8
-
-
-def latent_parameters(c):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
+# %% latent-cache | wrong | latent-cache-twice | like latent-cache-of-heads
+#-     return c["layers"] * tokens * c["heads"] * (c["plain"] + c["rope"] + c["value"]) * bits / 8
+#+     return 2 * c["layers"] * tokens * (c["kv_rank"] + c["rope"]) * bits / 8
 
 # %% latent-cache | wrong | fold-scale-of-the-latent
 def fold_query(q, w_key):
@@ -326,49 +190,15 @@ def unfold_mix(mix, w_value):
 def step_flops(c, tokens):
     raise NotImplementedError
 
-# %% latent-cache | wrong | fold-without-scale
-def fold_query(q, w_key):
-    plain = w_key.shape[-1]
-    folded = np.concatenate([np.einsum("hp,rhp->hr", q[:, :plain], w_key), q[:, plain:]], axis=1)
-    return folded
+# %% latent-cache | wrong | fold-without-scale | like fold-scale-of-the-latent
+#-     return folded / math.sqrt(folded.shape[-1])
+#+     return folded
 
-
-def latent_parameters(c):
-    raise NotImplementedError
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    return np.einsum("hr,rhv->hv", mix, w_value)
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
-
-# %% latent-cache | wrong | fold-rope-first
-def fold_query(q, w_key):
-    plain = w_key.shape[-1]
-    folded = np.concatenate([q[:, plain:], np.einsum("hp,rhp->hr", q[:, :plain], w_key)], axis=1)
-    return folded / math.sqrt(q.shape[-1])
-
-
-def latent_parameters(c):
-    raise NotImplementedError
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    return np.einsum("hr,rhv->hv", mix, w_value)
-
-
-def step_flops(c, tokens):
-    raise NotImplementedError
+# %% latent-cache | wrong | fold-rope-first | like fold-scale-of-the-latent
+#-     folded = np.concatenate([np.einsum("hp,rhp->hr", q[:, :plain], w_key), q[:, plain:]], axis=1)
+#-     return folded / math.sqrt(folded.shape[-1])
+#+     folded = np.concatenate([q[:, plain:], np.einsum("hp,rhp->hr", q[:, :plain], w_key)], axis=1)
+#+     return folded / math.sqrt(q.shape[-1])
 
 # %% latent-cache | wrong | fold-mixes-heads
 def unfold_mix(mix, w_value):
@@ -415,74 +245,23 @@ def fold_query(q, w_key):
 def unfold_mix(mix, w_value):
     raise NotImplementedError
 
-# %% latent-cache | wrong | flops-folding-is-free
-def step_flops(c, tokens):
-    heads, rank, plain, rope, value = (c[k] for k in ("heads", "kv_rank", "plain", "rope", "value"))
-    rebuilt = 2 * tokens * heads * (rank * (plain + value) + plain + rope + value)
-    folded = 2 * heads * (tokens * (rank + rope + rank))
-    return rebuilt, folded
+# %% latent-cache | wrong | flops-folding-is-free | like flops-only-the-new-row
+#-     rebuilt = 2 * heads * (rank * (plain + value) + tokens * (plain + rope + value))
+#-     folded = 2 * heads * (rank * (plain + value) + tokens * (rank + rope + rank))
+#+     rebuilt = 2 * tokens * heads * (rank * (plain + value) + plain + rope + value)
+#+     folded = 2 * heads * (tokens * (rank + rope + rank))
 
+# %% latent-cache | wrong | flops-without-the-two | like flops-only-the-new-row
+#-     rebuilt = 2 * heads * (rank * (plain + value) + tokens * (plain + rope + value))
+#-     folded = 2 * heads * (rank * (plain + value) + tokens * (rank + rope + rank))
+#+     rebuilt = tokens * heads * (rank * (plain + value) + plain + rope + value)
+#+     folded = heads * (rank * (plain + value) + tokens * (rank + rope + rank))
 
-def latent_parameters(c):
-    raise NotImplementedError
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-# %% latent-cache | wrong | flops-without-the-two
-def step_flops(c, tokens):
-    heads, rank, plain, rope, value = (c[k] for k in ("heads", "kv_rank", "plain", "rope", "value"))
-    rebuilt = tokens * heads * (rank * (plain + value) + plain + rope + value)
-    folded = heads * (rank * (plain + value) + tokens * (rank + rope + rank))
-    return rebuilt, folded
-
-
-def latent_parameters(c):
-    raise NotImplementedError
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
-
-# %% latent-cache | wrong | flops-one-head
-def step_flops(c, tokens):
-    heads, rank, plain, rope, value = (c[k] for k in ("heads", "kv_rank", "plain", "rope", "value"))
-    rebuilt = 2 * tokens * (rank * (plain + value) + plain + rope + value)
-    folded = 2 * (rank * (plain + value) + tokens * (rank + rope + rank))
-    return rebuilt, folded
-
-
-def latent_parameters(c):
-    raise NotImplementedError
-
-
-def latent_cache_bytes(c, tokens, bits):
-    raise NotImplementedError
-
-
-def fold_query(q, w_key):
-    raise NotImplementedError
-
-
-def unfold_mix(mix, w_value):
-    raise NotImplementedError
+# %% latent-cache | wrong | flops-one-head | like flops-only-the-new-row
+#-     rebuilt = 2 * heads * (rank * (plain + value) + tokens * (plain + rope + value))
+#-     folded = 2 * heads * (rank * (plain + value) + tokens * (rank + rope + rank))
+#+     rebuilt = 2 * tokens * (rank * (plain + value) + plain + rope + value)
+#+     folded = 2 * (rank * (plain + value) + tokens * (rank + rope + rank))
 
 # %% six-faults | right | a token at a time through the cache
 def decode(weights, ids, cache=None, start=0):
@@ -577,193 +356,46 @@ def decode(weights, ids, cache=None, start=0):
 def mean_loss(logits, targets):
     raise NotImplementedError
 
-# %% six-faults | wrong | decoder-reads-itself-only
-def decode(weights, ids, cache=None, start=0):
-    x, new_cache = weights["table"][np.asarray(ids)], []
-    tokens, past = len(ids), len(cache[0][0]) if cache else 0
-    positions = start + past + np.arange(tokens)
-    for number, layer in enumerate(weights["layers"]):
-        h = rms(x, layer["norm1"])
-        q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
-        q, k = turn(q, positions), turn(k, positions)
-        if cache:
-            k, v = (np.concatenate([old, new]) for old, new in zip(cache[number], (k, v)))
-        new_cache.append((k, v))
-        group = q.shape[1] // k.shape[1]
-        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        sees = np.arange(past + tokens) == past + np.arange(tokens)[:, None]
-        scores = np.einsum("qhe,khe->hqk", q, k) / math.sqrt(q.shape[-1])
-        read = np.einsum("hqk,khe->qhe", softmax(np.where(sees, scores, -1e30)), v)
-        x = x + np.einsum("qhe,hed->qd", read, layer["out"])
-        h = rms(x, layer["norm2"])
-        gate = h @ layer["gate"]
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ layer["up"])) @ layer["down"]
-    return rms(x, weights["norm"]) @ weights["table"].T, new_cache
+# %% six-faults | wrong | decoder-reads-itself-only | like decoder-sees-the-future
+#-         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None] + 1
+#+         sees = np.arange(past + tokens) == past + np.arange(tokens)[:, None]
 
+# %% six-faults | wrong | decoder-turns-values | like decoder-sees-the-future
+#-         q, k = turn(q, positions), turn(k, positions)
+#+         q, k, v = turn(q, positions), turn(k, positions), turn(v, positions)
+#-         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None] + 1
+#+         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
 
-def mean_loss(logits, targets):
-    raise NotImplementedError
+# %% six-faults | wrong | decoder-forgets-positions | like decoder-sees-the-future
+#-         q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
+#-         q, k = turn(q, positions), turn(k, positions)
+#+         q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
+#-         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None] + 1
+#+         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
 
-# %% six-faults | wrong | decoder-turns-values
-def decode(weights, ids, cache=None, start=0):
-    x, new_cache = weights["table"][np.asarray(ids)], []
-    tokens, past = len(ids), len(cache[0][0]) if cache else 0
-    positions = start + past + np.arange(tokens)
-    for number, layer in enumerate(weights["layers"]):
-        h = rms(x, layer["norm1"])
-        q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
-        q, k, v = turn(q, positions), turn(k, positions), turn(v, positions)
-        if cache:
-            k, v = (np.concatenate([old, new]) for old, new in zip(cache[number], (k, v)))
-        new_cache.append((k, v))
-        group = q.shape[1] // k.shape[1]
-        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
-        scores = np.einsum("qhe,khe->hqk", q, k) / math.sqrt(q.shape[-1])
-        read = np.einsum("hqk,khe->qhe", softmax(np.where(sees, scores, -1e30)), v)
-        x = x + np.einsum("qhe,hed->qd", read, layer["out"])
-        h = rms(x, layer["norm2"])
-        gate = h @ layer["gate"]
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ layer["up"])) @ layer["down"]
-    return rms(x, weights["norm"]) @ weights["table"].T, new_cache
+# %% six-faults | wrong | decoder-position-stands-still | like decoder-sees-the-future
+#-     positions = start + past + np.arange(tokens)
+#+     positions = start + np.arange(tokens)
+#-         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None] + 1
+#+         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
 
+# %% six-faults | wrong | decoder-breaks-the-stream | like decoder-sees-the-future
+#-         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None] + 1
+#+         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
+#-         x = x + np.einsum("qhe,hed->qd", read, layer["out"])
+#+         x = h + np.einsum("qhe,hed->qd", read, layer["out"])
 
-def mean_loss(logits, targets):
-    raise NotImplementedError
+# %% six-faults | wrong | decoder-heads-take-turns | like decoder-sees-the-future
+#-         k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+#-         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None] + 1
+#+         k, v = np.tile(k, (1, group, 1)), np.tile(v, (1, group, 1))
+#+         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
 
-# %% six-faults | wrong | decoder-forgets-positions
-def decode(weights, ids, cache=None, start=0):
-    x, new_cache = weights["table"][np.asarray(ids)], []
-    tokens, past = len(ids), len(cache[0][0]) if cache else 0
-    positions = start + past + np.arange(tokens)
-    for number, layer in enumerate(weights["layers"]):
-        h = rms(x, layer["norm1"])
-        q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
-        if cache:
-            k, v = (np.concatenate([old, new]) for old, new in zip(cache[number], (k, v)))
-        new_cache.append((k, v))
-        group = q.shape[1] // k.shape[1]
-        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
-        scores = np.einsum("qhe,khe->hqk", q, k) / math.sqrt(q.shape[-1])
-        read = np.einsum("hqk,khe->qhe", softmax(np.where(sees, scores, -1e30)), v)
-        x = x + np.einsum("qhe,hed->qd", read, layer["out"])
-        h = rms(x, layer["norm2"])
-        gate = h @ layer["gate"]
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ layer["up"])) @ layer["down"]
-    return rms(x, weights["norm"]) @ weights["table"].T, new_cache
-
-
-def mean_loss(logits, targets):
-    raise NotImplementedError
-
-# %% six-faults | wrong | decoder-position-stands-still
-def decode(weights, ids, cache=None, start=0):
-    x, new_cache = weights["table"][np.asarray(ids)], []
-    tokens, past = len(ids), len(cache[0][0]) if cache else 0
-    positions = start + np.arange(tokens)
-    for number, layer in enumerate(weights["layers"]):
-        h = rms(x, layer["norm1"])
-        q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
-        q, k = turn(q, positions), turn(k, positions)
-        if cache:
-            k, v = (np.concatenate([old, new]) for old, new in zip(cache[number], (k, v)))
-        new_cache.append((k, v))
-        group = q.shape[1] // k.shape[1]
-        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
-        scores = np.einsum("qhe,khe->hqk", q, k) / math.sqrt(q.shape[-1])
-        read = np.einsum("hqk,khe->qhe", softmax(np.where(sees, scores, -1e30)), v)
-        x = x + np.einsum("qhe,hed->qd", read, layer["out"])
-        h = rms(x, layer["norm2"])
-        gate = h @ layer["gate"]
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ layer["up"])) @ layer["down"]
-    return rms(x, weights["norm"]) @ weights["table"].T, new_cache
-
-
-def mean_loss(logits, targets):
-    raise NotImplementedError
-
-# %% six-faults | wrong | decoder-breaks-the-stream
-def decode(weights, ids, cache=None, start=0):
-    x, new_cache = weights["table"][np.asarray(ids)], []
-    tokens, past = len(ids), len(cache[0][0]) if cache else 0
-    positions = start + past + np.arange(tokens)
-    for number, layer in enumerate(weights["layers"]):
-        h = rms(x, layer["norm1"])
-        q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
-        q, k = turn(q, positions), turn(k, positions)
-        if cache:
-            k, v = (np.concatenate([old, new]) for old, new in zip(cache[number], (k, v)))
-        new_cache.append((k, v))
-        group = q.shape[1] // k.shape[1]
-        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
-        scores = np.einsum("qhe,khe->hqk", q, k) / math.sqrt(q.shape[-1])
-        read = np.einsum("hqk,khe->qhe", softmax(np.where(sees, scores, -1e30)), v)
-        x = h + np.einsum("qhe,hed->qd", read, layer["out"])
-        h = rms(x, layer["norm2"])
-        gate = h @ layer["gate"]
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ layer["up"])) @ layer["down"]
-    return rms(x, weights["norm"]) @ weights["table"].T, new_cache
-
-
-def mean_loss(logits, targets):
-    raise NotImplementedError
-
-# %% six-faults | wrong | decoder-heads-take-turns
-def decode(weights, ids, cache=None, start=0):
-    x, new_cache = weights["table"][np.asarray(ids)], []
-    tokens, past = len(ids), len(cache[0][0]) if cache else 0
-    positions = start + past + np.arange(tokens)
-    for number, layer in enumerate(weights["layers"]):
-        h = rms(x, layer["norm1"])
-        q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
-        q, k = turn(q, positions), turn(k, positions)
-        if cache:
-            k, v = (np.concatenate([old, new]) for old, new in zip(cache[number], (k, v)))
-        new_cache.append((k, v))
-        group = q.shape[1] // k.shape[1]
-        k, v = np.tile(k, (1, group, 1)), np.tile(v, (1, group, 1))
-        sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
-        scores = np.einsum("qhe,khe->hqk", q, k) / math.sqrt(q.shape[-1])
-        read = np.einsum("hqk,khe->qhe", softmax(np.where(sees, scores, -1e30)), v)
-        x = x + np.einsum("qhe,hed->qd", read, layer["out"])
-        h = rms(x, layer["norm2"])
-        gate = h @ layer["gate"]
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ layer["up"])) @ layer["down"]
-    return rms(x, weights["norm"]) @ weights["table"].T, new_cache
-
-
-def mean_loss(logits, targets):
-    raise NotImplementedError
-
-# %% six-faults | wrong | decoder-scale-forgotten
-def decode(weights, ids, cache=None, start=0):
-    x, new_cache = weights["table"][np.asarray(ids)], []
-    tokens, past = len(ids), len(cache[0][0]) if cache else 0
-    positions = start + past + np.arange(tokens)
-    for number, layer in enumerate(weights["layers"]):
-        h = rms(x, layer["norm1"])
-        q, k, v = (np.einsum("td,dhe->the", h, layer[name]) for name in "qkv")
-        q, k = turn(q, positions), turn(k, positions)
-        if cache:
-            k, v = (np.concatenate([old, new]) for old, new in zip(cache[number], (k, v)))
-        new_cache.append((k, v))
-        group = q.shape[1] // k.shape[1]
-        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
-        scores = np.einsum("qhe,khe->hqk", q, k)
-        read = np.einsum("hqk,khe->qhe", softmax(np.where(sees, scores, -1e30)), v)
-        x = x + np.einsum("qhe,hed->qd", read, layer["out"])
-        h = rms(x, layer["norm2"])
-        gate = h @ layer["gate"]
-        x = x + (gate / (1 + np.exp(-gate)) * (h @ layer["up"])) @ layer["down"]
-    return rms(x, weights["norm"]) @ weights["table"].T, new_cache
-
-
-def mean_loss(logits, targets):
-    raise NotImplementedError
+# %% six-faults | wrong | decoder-scale-forgotten | like decoder-sees-the-future
+#-         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None] + 1
+#-         scores = np.einsum("qhe,khe->hqk", q, k) / math.sqrt(q.shape[-1])
+#+         sees = np.arange(past + tokens) <= past + np.arange(tokens)[:, None]
+#+         scores = np.einsum("qhe,khe->hqk", q, k)
 
 # %% six-faults | wrong | loss-of-padding
 def mean_loss(logits, targets):
@@ -785,15 +417,9 @@ def mean_loss(logits, targets):
 def decode(weights, ids, cache=None, start=0):
     raise NotImplementedError
 
-# %% six-faults | wrong | loss-is-a-sum
-def mean_loss(logits, targets):
-    targets = np.asarray(targets)
-    rows = np.flatnonzero(targets >= 0)
-    return -np.log(softmax(logits[rows])[np.arange(len(rows)), targets[rows]]).sum()
-
-
-def decode(weights, ids, cache=None, start=0):
-    raise NotImplementedError
+# %% six-faults | wrong | loss-is-a-sum | like loss-over-all-rows
+#-     return -np.log(softmax(logits[rows])[np.arange(len(rows)), targets[rows]]).sum() / len(targets)
+#+     return -np.log(softmax(logits[rows])[np.arange(len(rows)), targets[rows]]).sum()
 
 # %% token-audit | right | fewer cases, each catching several
 def audit_texts():
@@ -836,22 +462,11 @@ def audit_texts():
         case("", 0, "<a>b", ["<a>", "<a>b"]),
     ]
 
-# %% token-audit | wrong | tokens-tie
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
-
-    return [
-        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
-        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
-        case("abc", 1, "abcab"),  # at both places
-        case("aa", 1, "aaa"),  # from the left
-        case("", 0, [104, 255, 105]),
-        case("", 0, "e\u0301"),
-        case("", 0, "<a>b", ["<a>", "<a>b"]),
-    ]
+# %% token-audit | wrong | tokens-tie | like tokens-too-large
+#-     return 4 * [
+#+     return [
+#-         case("ab", 1, "abab"),  # at both places
+#+         case("abc", 1, "abcab"),  # at both places
 
 # %% token-audit | wrong | tokens-tie-of-many
 def audit_texts():
@@ -871,21 +486,10 @@ def audit_texts():
         case("", 0, "<a>b", ["<a>", "<a>b"]),
     ]
 
-# %% token-audit | wrong | tokens-no-frequent-word
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
-
-    return [
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
-        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
-        case("ab", 1, "abab"),  # at both places
-        case("aa", 1, "aaa"),  # from the left
-        case("", 0, [104, 255, 105]),
-        case("", 0, "e\u0301"),
-        case("", 0, "<a>b", ["<a>", "<a>b"]),
-    ]
+# %% token-audit | wrong | tokens-no-frequent-word | like tokens-too-large
+#-     return 4 * [
+#-         case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
+#+     return [
 
 # %% token-audit | wrong | tokens-no-neighbouring-words
 def audit_texts():
@@ -902,121 +506,46 @@ def audit_texts():
         case("", 0, "<a>b", ["<a>", "<a>b"]),
     ]
 
-# %% token-audit | wrong | tokens-no-run
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
+# %% token-audit | wrong | tokens-no-run | like tokens-no-neighbouring-words
+#-         case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
+#+         case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
+#+         case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
 
-    return [
-        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
-        case("ab", 1, "abab"),  # at both places
-        case("aa", 1, "aaa"),  # from the left
-        case("", 0, [104, 255, 105]),
-        case("", 0, "e\u0301"),
-        case("", 0, "<a>b", ["<a>", "<a>b"]),
-    ]
+# %% token-audit | wrong | tokens-no-greedy-trap | like tokens-no-neighbouring-words
+#-         case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
+#+         case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
+#+         case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
 
-# %% token-audit | wrong | tokens-no-greedy-trap
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
+# %% token-audit | wrong | tokens-no-second-place | like tokens-no-neighbouring-words
+#-         case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
+#-         case("ab", 1, "abab"),  # at both places
+#+         case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
+#+         case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
+#+         case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
 
-    return [
-        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
-        case("ab", 1, "abab"),  # at both places
-        case("aa", 1, "aaa"),  # from the left
-        case("", 0, [104, 255, 105]),
-        case("", 0, "e\u0301"),
-        case("", 0, "<a>b", ["<a>", "<a>b"]),
-    ]
+# %% token-audit | wrong | tokens-no-odd-run | like tokens-too-large
+#-     return 4 * [
+#+     return [
+#-         case("aa", 1, "aaa"),  # from the left
+#+         case("aa", 1, "aaaa"),  # from the left
 
-# %% token-audit | wrong | tokens-no-second-place
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
+# %% token-audit | wrong | tokens-no-stray-byte | like tokens-too-large
+#-     return 4 * [
+#+     return [
+#-         case("", 0, [104, 255, 105]),
+#+         case("", 0, [104, 105]),
 
-    return [
-        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
-        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
-        case("aa", 1, "aaa"),  # from the left
-        case("", 0, [104, 255, 105]),
-        case("", 0, "e\u0301"),
-        case("", 0, "<a>b", ["<a>", "<a>b"]),
-    ]
+# %% token-audit | wrong | tokens-no-combining-sign | like tokens-too-large
+#-     return 4 * [
+#+     return [
+#-         case("", 0, "e\u0301"),
+#+         case("", 0, "\u00e9"),
 
-# %% token-audit | wrong | tokens-no-odd-run
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
-
-    return [
-        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
-        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
-        case("ab", 1, "abab"),  # at both places
-        case("aa", 1, "aaaa"),  # from the left
-        case("", 0, [104, 255, 105]),
-        case("", 0, "e\u0301"),
-        case("", 0, "<a>b", ["<a>", "<a>b"]),
-    ]
-
-# %% token-audit | wrong | tokens-no-stray-byte
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
-
-    return [
-        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
-        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
-        case("ab", 1, "abab"),  # at both places
-        case("aa", 1, "aaa"),  # from the left
-        case("", 0, [104, 105]),
-        case("", 0, "e\u0301"),
-        case("", 0, "<a>b", ["<a>", "<a>b"]),
-    ]
-
-# %% token-audit | wrong | tokens-no-combining-sign
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
-
-    return [
-        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
-        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
-        case("ab", 1, "abab"),  # at both places
-        case("aa", 1, "aaa"),  # from the left
-        case("", 0, [104, 255, 105]),
-        case("", 0, "\u00e9"),
-        case("", 0, "<a>b", ["<a>", "<a>b"]),
-    ]
-
-# %% token-audit | wrong | tokens-no-nested-specials
-def audit_texts():
-    def case(train, merges, text, specials=()):
-        return {"train": train, "merges": merges, "specials": list(specials), "text": text}
-
-    return [
-        case(4 * "az\n" + "cda\ncdb\ncdc", 1, "az"),  # az four times in one word, cd in three words
-        case("a1a1a1", 1, "a1"),  # letters and digits are different words: nothing to learn
-        case("aaa\naaa\nxy\nxy\nxy", 1, "aa"),  # four overlapping pairs against three
-        case(4 * "ac\n" + 3 * "ba\n", 2, "bac"),  # ac was learned first
-        case("ab", 1, "abab"),  # at both places
-        case("aa", 1, "aaa"),  # from the left
-        case("", 0, [104, 255, 105]),
-        case("", 0, "e\u0301"),
-        case("", 0, "<a><b>", ["<a>", "<b>"]),
-    ]
+# %% token-audit | wrong | tokens-no-nested-specials | like tokens-too-large
+#-     return 4 * [
+#+     return [
+#-         case("", 0, "<a>b", ["<a>", "<a>b"]),
+#+         case("", 0, "<a><b>", ["<a>", "<b>"]),
 
 # %% full-expert | right | sorted by expert, ranks from a stable sort
 def dispatch(chosen, experts, factor):
@@ -1090,69 +619,32 @@ def expert_flops(chosen, experts, factor, d_model, d_ff):
 def smallest_capacity(chosen, experts, share):
     raise NotImplementedError
 
-# %% full-expert | wrong | expert-capacity-without-k
-def dispatch(chosen, experts, factor):
-    tokens, k = chosen.shape
-    capacity = math.ceil(factor * tokens / experts)
-    taken, slots = [0] * experts, np.full((tokens, k), -1)
-    for choice in range(k):
-        for token in range(tokens):
-            expert = chosen[token, choice]
-            if taken[expert] < capacity:
-                slots[token, choice] = taken[expert]
-                taken[expert] += 1
-    return capacity, slots
+# %% full-expert | wrong | expert-capacity-without-k | like expert-token-by-token
+#-     capacity = math.ceil(factor * tokens * k / experts)
+#-     taken, slots = [0] * experts, np.full((tokens, k), -1)
+#-     for token in range(tokens):
+#-         for choice in range(k):
+#+     capacity = math.ceil(factor * tokens / experts)
+#+     taken, slots = [0] * experts, np.full((tokens, k), -1)
+#+     for choice in range(k):
+#+         for token in range(tokens):
 
+# %% full-expert | wrong | expert-capacity-rounded-down | like expert-token-by-token
+#-     capacity = math.ceil(factor * tokens * k / experts)
+#-     taken, slots = [0] * experts, np.full((tokens, k), -1)
+#-     for token in range(tokens):
+#-         for choice in range(k):
+#+     capacity = int(factor * tokens * k / experts)
+#+     taken, slots = [0] * experts, np.full((tokens, k), -1)
+#+     for choice in range(k):
+#+         for token in range(tokens):
 
-def expert_flops(chosen, experts, factor, d_model, d_ff):
-    raise NotImplementedError
-
-
-def smallest_capacity(chosen, experts, share):
-    raise NotImplementedError
-
-# %% full-expert | wrong | expert-capacity-rounded-down
-def dispatch(chosen, experts, factor):
-    tokens, k = chosen.shape
-    capacity = int(factor * tokens * k / experts)
-    taken, slots = [0] * experts, np.full((tokens, k), -1)
-    for choice in range(k):
-        for token in range(tokens):
-            expert = chosen[token, choice]
-            if taken[expert] < capacity:
-                slots[token, choice] = taken[expert]
-                taken[expert] += 1
-    return capacity, slots
-
-
-def expert_flops(chosen, experts, factor, d_model, d_ff):
-    raise NotImplementedError
-
-
-def smallest_capacity(chosen, experts, share):
-    raise NotImplementedError
-
-# %% full-expert | wrong | expert-buffer-for-each-choice
-def dispatch(chosen, experts, factor):
-    tokens, k = chosen.shape
-    capacity = math.ceil(factor * tokens * k / experts)
-    taken, slots = [0] * experts, np.full((tokens, k), -1)
-    for choice in range(k):
-        taken = [0] * experts
-        for token in range(tokens):
-            expert = chosen[token, choice]
-            if taken[expert] < capacity:
-                slots[token, choice] = taken[expert]
-                taken[expert] += 1
-    return capacity, slots
-
-
-def expert_flops(chosen, experts, factor, d_model, d_ff):
-    raise NotImplementedError
-
-
-def smallest_capacity(chosen, experts, share):
-    raise NotImplementedError
+# %% full-expert | wrong | expert-buffer-for-each-choice | like expert-token-by-token
+#-     for token in range(tokens):
+#-         for choice in range(k):
+#+     for choice in range(k):
+#+         taken = [0] * experts
+#+         for token in range(tokens):
 
 # %% full-expert | wrong | expert-two-matrices
 def expert_flops(chosen, experts, factor, d_model, d_ff):
@@ -1169,35 +661,17 @@ def dispatch(chosen, experts, factor):
 def smallest_capacity(chosen, experts, share):
     raise NotImplementedError
 
-# %% full-expert | wrong | expert-dropped-is-useful
-def expert_flops(chosen, experts, factor, d_model, d_ff):
-    capacity = math.ceil(factor * chosen.size / experts)
-    kept = chosen.size
-    row = 2 * 3 * d_model * d_ff
-    return experts * capacity * row, int(kept) * row
+# %% full-expert | wrong | expert-dropped-is-useful | like expert-two-matrices
+#-     kept = np.minimum(np.bincount(chosen.ravel(), minlength=experts), capacity).sum()
+#-     row = 2 * 2 * d_model * d_ff
+#+     kept = chosen.size
+#+     row = 2 * 3 * d_model * d_ff
 
-
-def dispatch(chosen, experts, factor):
-    raise NotImplementedError
-
-
-def smallest_capacity(chosen, experts, share):
-    raise NotImplementedError
-
-# %% full-expert | wrong | expert-one-buffer
-def expert_flops(chosen, experts, factor, d_model, d_ff):
-    capacity = math.ceil(factor * chosen.size / experts)
-    kept = np.minimum(np.bincount(chosen.ravel(), minlength=experts), capacity).sum()
-    row = 2 * 3 * d_model * d_ff
-    return capacity * row, int(kept) * row
-
-
-def dispatch(chosen, experts, factor):
-    raise NotImplementedError
-
-
-def smallest_capacity(chosen, experts, share):
-    raise NotImplementedError
+# %% full-expert | wrong | expert-one-buffer | like expert-two-matrices
+#-     row = 2 * 2 * d_model * d_ff
+#-     return experts * capacity * row, int(kept) * row
+#+     row = 2 * 3 * d_model * d_ff
+#+     return capacity * row, int(kept) * row
 
 # %% full-expert | wrong | expert-fullest-decides
 def smallest_capacity(chosen, experts, share):
@@ -1215,37 +689,13 @@ def dispatch(chosen, experts, factor):
 def expert_flops(chosen, experts, factor, d_model, d_ff):
     raise NotImplementedError
 
-# %% full-expert | wrong | expert-share-of-tokens
-def smallest_capacity(chosen, experts, share):
-    loads = np.bincount(chosen.ravel(), minlength=experts)
-    capacity = 0
-    while np.maximum(loads - capacity, 0).sum() > share * len(chosen):
-        capacity += 1
-    return capacity
+# %% full-expert | wrong | expert-share-of-tokens | like expert-fullest-decides
+#-     while capacity < (1 - share) * loads.max():
+#+     while np.maximum(loads - capacity, 0).sum() > share * len(chosen):
 
-
-def dispatch(chosen, experts, factor):
-    raise NotImplementedError
-
-
-def expert_flops(chosen, experts, factor, d_model, d_ff):
-    raise NotImplementedError
-
-# %% full-expert | wrong | expert-share-below
-def smallest_capacity(chosen, experts, share):
-    loads = np.bincount(chosen.ravel(), minlength=experts)
-    capacity = 0
-    while capacity < len(chosen) and np.maximum(loads - capacity, 0).sum() >= share * chosen.size:
-        capacity += 1
-    return capacity
-
-
-def dispatch(chosen, experts, factor):
-    raise NotImplementedError
-
-
-def expert_flops(chosen, experts, factor, d_model, d_ff):
-    raise NotImplementedError
+# %% full-expert | wrong | expert-share-below | like expert-fullest-decides
+#-     while capacity < (1 - share) * loads.max():
+#+     while capacity < len(chosen) and np.maximum(loads - capacity, 0).sum() >= share * chosen.size:
 
 # %% four-limits | right | counts of mlsys at two widths, a straight line between
 def size_model(job):
@@ -1323,181 +773,59 @@ def size_model(job):
             best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
     return best[1]
 
-# %% four-limits | wrong | plan-over-budget
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
-        depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * size))
-        keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
-        keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
-        loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-over-budget | like plan-shape
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
+#-         tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
+#+         tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * size))
 
-# %% four-limits | wrong | plan-more-text-than-there-is
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
-        depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192)
-        keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
-        keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
-        loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-more-text-than-there-is | like plan-shape
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
+#-         tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
+#+         tokens = job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192)
 
-# %% four-limits | wrong | plan-memory-of-the-cache
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
-        depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
-        keeps = 2 * size <= 0.9 * job["mem_bytes"]
-        keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
-        loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-memory-of-the-cache | like plan-shape
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
+#-         keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
+#+         keeps = 2 * size <= 0.9 * job["mem_bytes"]
 
-# %% four-limits | wrong | plan-memory
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
-        depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
-        keeps = size > 0
-        keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
-        loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-memory | like plan-shape
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
+#-         keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
+#+         keeps = size > 0
 
-# %% four-limits | wrong | plan-waiting
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
-        depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
-        keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
-        loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-waiting | like plan-shape
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
+#-         keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
+#-         keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
+#+         keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
 
-# %% four-limits | wrong | plan-many-kv-heads
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * heads]
-        depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
-        keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
-        keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
-        loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-many-kv-heads | like plan-shape
+#-         widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         widths = [128 * heads]
+#+         depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
 
-# %% four-limits | wrong | plan-leaves-room
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
-        depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = np.minimum(job["text_tokens"] / 2, 0.5 * job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
-        keeps = 2 * size + cache <= 0.5 * job["mem_bytes"]
-        keeps &= 2 * (size - table) + cache <= 0.5 * job["token_s"] * job["mem_bw"]
-        loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-leaves-room | like plan-shape
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
+#-         tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
+#-         keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
+#-         keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
+#+         tokens = np.minimum(job["text_tokens"] / 2, 0.5 * job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
+#+         keeps = 2 * size + cache <= 0.5 * job["mem_bytes"]
+#+         keeps &= 2 * (size - table) + cache <= 0.5 * job["token_s"] * job["mem_bw"]
 
-# %% four-limits | wrong | plan-size-or-tokens
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
-        depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
-        keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
-        keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
-        loss = np.where(keeps, -size, math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-size-or-tokens | like plan-shape
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         depths, inner = range(-(-d // 160), d // 64 + 1), range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
+#-         loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
+#+         loss = np.where(keeps, -size, math.inf)
 
-# %% four-limits | wrong | plan-coarse
-def size_model(job):
-    best = math.inf, None
-    for d in range(512, 8193, 512):
-        heads, table = d // 128, 128_256 * d
-        widths = [128 * kv for kv in range(1, heads + 1) if heads % kv == 0 and heads <= 8 * kv]
-        depths, inner = [-(-d // 160)], range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)
-        layers, d_ff, width = np.meshgrid(depths, inner, widths)
-        weights = layers * (2 * d * (d + width) + 3 * d * d_ff)
-        size = weights + (2 * layers + 1) * d + 2 * table
-        cache = 4 * job["users"] * job["context"] * layers * width
-        tokens = np.minimum(job["text_tokens"], job["flops"] / (6 * (weights + table) + 12 * layers * d * 8192))
-        keeps = 2 * size + cache <= 0.9 * job["mem_bytes"]
-        keeps &= 2 * (size - table) + cache <= job["token_s"] * job["mem_bw"]
-        loss = np.where(keeps, EPOCH_REFIT.loss(size, tokens), math.inf)
-        at = np.unravel_index(loss.argmin(), loss.shape)
-        if loss[at] < best[0]:
-            best = loss[at], dict(d_model=d, layers=layers[at], d_ff=d_ff[at], kv_heads=width[at] // 128, tokens=tokens[at])
-    return best[1]
+# %% four-limits | wrong | plan-coarse | like plan-shape
+#-         depths, inner = range(-(-d // 160), d // 64 + 1), range(8 * d // 3, 8 * d // 3 + 1)
+#+         depths, inner = [-(-d // 160)], range(math.ceil(d / 204.8) * 512, 4 * d + 1, 512)

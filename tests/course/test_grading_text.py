@@ -168,6 +168,17 @@ def test_answers_are_cut_into_versions(tmp_path):
     assert (second.kind, second.name, second.source, second.line) == ("wrong", "no-two", "x = 2", 6)
 
 
+def test_a_version_that_is_like_another(tmp_path):
+    """Blocks are replaced in order; indents, empty lines and blocks that only go are kept apart."""
+    path = tmp_path / "01_x.py"
+    path.write_text(
+        "# %% a | right | b\ndef f():\n    x = 1\n\n    y = 2\n    return x\n\n"
+        "# %% a | wrong | c | like b\n#-     x = 1\n#-\n#+     x = 3\n#-     return x\n#+     if x:\n#+         return y\n",
+        "utf-8",
+    )
+    assert read_answers(path)[1].source == "def f():\n    x = 3\n    y = 2\n    if x:\n        return y"
+
+
 @pytest.mark.parametrize(
     "text, message",
     [
@@ -175,6 +186,10 @@ def test_answers_are_cut_into_versions(tmp_path):
         ("# %% a | maybe | b\nx = 1", "right or wrong, not 'maybe'"),
         ("# %% a | wrong | b\n\n# %% a | wrong | c\nx = 1", "01_x.py:1: the section is empty"),
         ("# %% a | wrong | b\nx = 1\n# %% a | wrong | b\nx = 1", "01_x.py:3: a has 'b' already in line 1"),
+        ("# %% a | wrong | b\nx = 1\n# %% c | wrong | d | like b\n#- x = 1", "01_x.py:3: no version of c above is called 'b'"),
+        ("# %% a | wrong | b\nx = 1\n# %% a | wrong | c | like b\n#- x = 2", "stands 0 times in the version that it is like:\nx = 2"),
+        ("# %% a | wrong | b\nx\nx\n# %% a | wrong | c | like b\n#- x", "stands 2 times in the version"),
+        ("# %% a | wrong | b\nx\n# %% a | wrong | c | like b\n#- x\ny", "holds lines that begin with '#- '"),
     ],
 )
 def test_a_fault_in_answers_is_named_with_its_line(tmp_path, text, message):
