@@ -3,7 +3,8 @@
 A page is built from the ledger's record and the autograded notebook in the store. The text of hidden tests is
 cut out at its marks; a hidden check that failed says its hint and no input; paths of the machine are cut
 from outputs. Text from the student is escaped, formatted text goes through an allow-list, pictures are
-decoded and written again. The page holds no script and fetches nothing: its own policy forbids both.
+decoded and written again; formulas become MathML of an allow-list, which browsers draw. The page holds no script and
+fetches nothing: its own policy forbids both.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from nbformat import NotebookNode
 
 from ..cells import exercise_of
 from ..sealed.report import FAULT, PASS
+from .formulas import MATH, MAX_TEX, formula, is_math
 from .ledger import Mark
 from .places import put_bytes
 from .store import Receipt, Store
@@ -44,6 +46,9 @@ table { border-collapse: collapse; } th, td { border: 1px solid #ccc; padding: .
 section.check, section.mark { border: 1px solid #bbb; border-left-width: 6px; padding: .3rem .9rem; margin: 1rem 0; }
 section.pass { border-left-color: #2b7a3d; } section.lost { border-left-color: #b3392c; }
 section.mark { border-left-color: #4a62ad; } img { max-width: 100%; } .note { background: #fff4d6; padding: .4rem .8rem; }
+math[display=block] { margin: .6rem 0; } [mathvariant=bold] { font-weight: bold; }
+mtd[columnalign=left] { text-align: left; justify-items: start; } mtd[columnalign=right] + mtd { padding-left: 0; }
+mtd[columnalign=right] { text-align: right; justify-items: end; padding-right: 0; }
 """
 UNSEEN = "A check with inputs that you have not seen did not pass."
 
@@ -86,14 +91,32 @@ def clean(text: str, secrets: set[str] = frozenset()) -> str:
 
 @lru_cache(512)
 def formatted(markdown: str) -> str:
-    """Formatted text as HTML of an allow-list: no script, handler, style, picture or frame; formulas as their text."""
+    """Formatted text as HTML of an allow-list: no script, handler, style, picture or frame; formulas as MathML."""
     import bleach
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-    page = MarkdownWithMath(renderer=IPythonRenderer(escape=False, exclude_anchor_links=True)).render(
+    class Renderer(IPythonRenderer):
+        left = 10 * MAX_TEX  # of the work that a cell's formulas may make
+
+        def math(self, tex: str, display: str) -> str:
+            self.left -= len(tex) + 20
+            return formula(tex, display) if self.left >= 0 else ""
+
+        def inline_math(self, body: str) -> str:  # `$5 or $` is no formula
+            return body == body.strip() and self.math(body, "inline") or super().inline_math(body)
+
+        def block_math(self, body: str) -> str:
+            return self.math(body, "block") or super().block_math(body)
+
+        def latex_environment(self, name: str, body: str) -> str:
+            tex = f"\\begin{{{name}}}{body}\\end{{{name}}}"
+            return self.math(tex, "block") or super().latex_environment(name, body)
+
+    page = MarkdownWithMath(renderer=Renderer(escape=False, exclude_anchor_links=True)).render(
         CONTROL.sub("", markdown)
     )
-    return bleach.clean(page, tags=TAGS, attributes={"a": _is_web_link, "details": ["open"]}, strip=True)
+    attributes = {"a": _is_web_link, "details": ["open"]} | dict.fromkeys(MATH, is_math)
+    return bleach.clean(page, tags=[*TAGS, *MATH], attributes=attributes, strip=True)
 
 
 def _is_web_link(tag: str, name: str, value: str) -> bool:

@@ -22,7 +22,16 @@ from records_kit import RIGHT, STAND_IN, StandIn, grade, lecturer, places_of  # 
 from grading.answers import read_answers  # noqa: E402
 from grading.cells import role_of  # noqa: E402
 from grading.records.batch import run_batch  # noqa: E402, F401
-from grading.records.feedback import clean, formatted, hidden_lines, page, visible, write_feedback  # noqa: E402
+from grading.records.feedback import (  # noqa: E402
+    TAGS,
+    clean,
+    formatted,
+    hidden_lines,
+    page,
+    visible,
+    write_feedback,
+)
+from grading.records.formulas import MATH, MATH_VALUE, formula  # noqa: E402
 from grading.records.ledger import Mark  # noqa: E402
 from grading.records.results import fault, graded_cells, missing, plain  # noqa: E402
 
@@ -116,6 +125,20 @@ ATTACKS = [
     "<base href='https://evil.example'>",
     "```html\n<script>alert(1)</script>\n```",
     "<b title='\"><script>alert(1)</script>'>b</b>",
+    "$</math><script>alert(1)</script>$",
+    "$$x</mi></math><img src=x onerror=alert(1)>$$",
+    r"$\text{<img src=x onerror=alert(1)>}$",
+    r"$\text{&lt;script&gt;alert(1)&#60;/script&#x3e;}$",
+    r"$\unicode{x3c}script\unicode{3e}$ and $\verb|<script>|$",
+    r"$\mathrm{＜script＞}\text{\u202e<svg onload=alert(1)>}$",
+    r"$\operatorname{<script>}$ $\tag{<script>}x$ $\mbox{<script>$<script>$}$",
+    r"$\href{javascript:alert(1)}{x}$",
+    r"$\class{a}{x}\style{background:url(https://evil.example)}{x}\color{url(//evil.example)}{x}$",
+    r'$\hspace{1em" onclick="alert(1)}\rule{1em" style="x}{9em}x$',
+    '<details open="\n\n$$x" onclick="alert(1)$$\n\n">',
+    "<math><maction actiontype='statusline' href='javascript:alert(1)' onclick='alert(1)'>x</maction></math>",
+    "<math><annotation-xml encoding='text/html'><script>alert(1)</script></annotation-xml></math>",
+    "<math><mtext><table><mglyph src='https://evil.example'><style><img src=x onerror=alert(1)></style></table></mtext></math>",
 ]
 
 
@@ -139,11 +162,60 @@ def test_nothing_of_a_student_runs_in_a_page(attack):
     assert not any(re.search(r"(?i)\bon\w+\s*=|javascript:|src\s*=", rest) for _, rest in tags), tags
     assert sum(name == "meta" for name, _ in tags) == 2 and sum(name == "style" for name, _ in tags) == 1
     assert "default-src 'none'" in content
+    tags = re.findall(r"<(/?)([^\s>]*)([^>]*)>", formatted(attack))
+    assert {name for _, name, _ in tags} <= {*TAGS, *MATH} and not re.search(r"<(?!/?[a-z])", formatted(attack))
+    for _, tag, rest in tags:
+        for name, value in re.findall(r'([^\s="]+)(?:="([^"]*)")?', rest):
+            assert tag in ("a", "details") or name in MATH[tag] and MATH_VALUE.fullmatch(value), (tag, name, value)
+
+
+def test_every_formula_of_the_course_is_drawn():
+    """None stays as TeX between its dollars."""
+    drawn = 0
+    for path in sorted((ROOT / "source").rglob("*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "markdown":
+                content = formatted(cell.source)
+                text = re.sub(r"(?s)<(code|pre)>.*?</\1>", "", content)
+                assert "$" not in text and "\\begin" not in text, (path.name, text)
+                drawn += content.count("<math")
+    assert drawn > 100
+
+
+def test_two_formulas_of_the_course_say_what_they_said():
+    law = formatted(r"$$L(N, D) = E + \frac{A}{N^\alpha} + \frac{B}{D^\beta}$$")
+    assert '<math display="block">' in law and law.count("<mfrac>") == law.count("<msup>") == 2
+    assert "<mi>N</mi><mi>α</mi>" in law and said(re.sub("<[^>]*>", "", law)).strip() == "L(N,D)=E+ANα+BDβ"
+    limit = formatted(r"so $\min(1, W \cdot \text{ilp} / \text{latency})$ is")
+    assert '<mo lspace="0" rspace="0.167em">min</mo>' in limit and "<mtext>latency</mtext>" in limit
+    assert re.sub("<[^>]*>", "", limit).strip() == "so min(1,W·ilp/latency) is"
+
+
+def test_what_is_no_formula_or_not_understood_stays_as_its_text():
+    assert formatted("$30,000 or $25,000 or \\$20,000") == "<p>$30,000 or $25,000 or $20,000</p>\n"
+    assert formatted("`$x$`") == "<p><code>$x$</code></p>\n"
+    for tex in (r"\nosuch{x} < 1", r"\frac{a", "a & b", r"\left( x", "x_", r"\cancel{x}", r"\begin{what} a & b"):
+        assert formatted(f"${tex}$") == f"<p>${html.escape(tex, quote=False)}$</p>\n"
+    assert formula(r"\text{<img>}", "inline") == "<math><mrow><mtext>&lt;img&gt;</mtext></mrow></math>"
+    assert formula(r"\begin{aligned} a &= b \\ &= c \end{aligned}", "block").count("<mtr>") == 2
+    assert formula(r"\begin{cases} 1 & \text{if } x < 0 \\ 0 & \text{else} \end{cases}", "block").count("<mtr>") == 2
+
+
+def test_a_formula_that_would_take_long_stays_as_its_text():
+    deep = ["{" * 10**5, r"\frac{" * 160 + "a", "^" * 1000, "x_{" * 300 + "a" + "}" * 300, r"\left(" * 150, "x" * 1001]
+    deep += [f"{'{' * 60}a{'}' * 60}", r"\sqrt" * 150 + "a"]
+    names = "bcdefghijklm"
+    copies = "".join(rf"\newcommand{{\{a}}}[1]{{\{b}{{#1#1#1#1}}}}" for a, b in zip(names, names[1:])) + r"\b{x}"
+    nested = r"\newenvironment{a}{\a\a}{}" + r"\def\a{\b\b}\def\b{x}\begin{a}\end{a}"
+    for tex in (*deep, copies, nested):
+        assert formula(tex, "inline") == "" and "<math" not in formatted(f"${tex}$"), tex[:40]
+    many = formatted("$x$ " * 20_000)
+    assert 100 < many.count("<math") < 1000 and many.count("$x$") + many.count("<math") == 20_000
 
 
 def test_formatting_works_and_pictures_are_written_again():
     assert formatted("**bold** `x < 1`") == "<p><strong>bold</strong> <code>x &lt; 1</code></p>\n"
-    assert "$a_1^2$" in formatted("so $a_1^2$ is")
+    assert "<msubsup><mi>a</mi><mn>1</mn><mn>2</mn></msubsup>" in formatted("so $a_1^2$ is")
     widget = new_output("display_data", {"application/vnd.jupyter.widget-view+json": {}, "image/png": png(),
                                          "text/plain": "4 blocks"})  # fmt: skip
     figure = new_output("display_data", {"image/png": png(40, 30), "text/plain": "<Figure>"})
