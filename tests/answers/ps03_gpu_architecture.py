@@ -58,16 +58,9 @@ def read_mxfp4(blocks, scales):
 def write_nvfp4(x, importance, whole):
     raise NotImplementedError
 
-# %% four-bits | wrong | mx-halves-not-interleaved
-def read_mxfp4(blocks, scales):
-    codes = np.stack([blocks & 15, blocks >> 4], axis=-2).reshape(*scales.shape, 32)
-    sizes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-    values = np.concatenate([sizes, -sizes])[codes] * 2.0 ** (scales.astype(int) - 127)[..., None]
-    return values.reshape(len(blocks), -1)
-
-
-def write_nvfp4(x, importance, whole):
-    raise NotImplementedError
+# %% four-bits | wrong | mx-halves-not-interleaved | like mx-high-half-first
+#-     codes = np.stack([blocks >> 4, blocks & 15], axis=-1).reshape(*scales.shape, 32)
+#+     codes = np.stack([blocks & 15, blocks >> 4], axis=-2).reshape(*scales.shape, 32)
 
 # %% four-bits | wrong | mx-scale-is-no-exponent
 def read_mxfp4(blocks, scales):
@@ -80,50 +73,21 @@ def read_mxfp4(blocks, scales):
 def write_nvfp4(x, importance, whole):
     raise NotImplementedError
 
-# %% four-bits | wrong | mx-bias-forgotten
-def read_mxfp4(blocks, scales):
-    codes = np.stack([blocks & 15, blocks >> 4], axis=-1).reshape(*scales.shape, 32)
-    sizes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-    values = np.concatenate([sizes, -sizes])[codes] * 2.0 ** (scales.astype(int))[..., None]
-    return values.reshape(len(blocks), -1)
+# %% four-bits | wrong | mx-bias-forgotten | like mx-scale-is-no-exponent
+#-     values = np.concatenate([sizes, -sizes])[codes] * scales[..., None]
+#+     values = np.concatenate([sizes, -sizes])[codes] * 2.0 ** (scales.astype(int))[..., None]
 
+# %% four-bits | wrong | mx-bytes-wrap-around | like mx-scale-is-no-exponent
+#-     values = np.concatenate([sizes, -sizes])[codes] * scales[..., None]
+#+     values = np.concatenate([sizes, -sizes])[codes] * 2.0 ** (scales - np.uint8(127)).astype(float)[..., None]
 
-def write_nvfp4(x, importance, whole):
-    raise NotImplementedError
+# %% four-bits | wrong | mx-twos-complement | like mx-scale-is-no-exponent
+#-     values = np.concatenate([sizes, -sizes])[codes] * scales[..., None]
+#+     values = np.where(codes < 8, codes, codes.astype(int) - 16) * 2.0 ** (scales.astype(int) - 127)[..., None]
 
-# %% four-bits | wrong | mx-bytes-wrap-around
-def read_mxfp4(blocks, scales):
-    codes = np.stack([blocks & 15, blocks >> 4], axis=-1).reshape(*scales.shape, 32)
-    sizes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-    values = np.concatenate([sizes, -sizes])[codes] * 2.0 ** (scales - np.uint8(127)).astype(float)[..., None]
-    return values.reshape(len(blocks), -1)
-
-
-def write_nvfp4(x, importance, whole):
-    raise NotImplementedError
-
-
-# %% four-bits | wrong | mx-twos-complement
-def read_mxfp4(blocks, scales):
-    codes = np.stack([blocks & 15, blocks >> 4], axis=-1).reshape(*scales.shape, 32)
-    sizes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-    values = np.where(codes < 8, codes, codes.astype(int) - 16) * 2.0 ** (scales.astype(int) - 127)[..., None]
-    return values.reshape(len(blocks), -1)
-
-
-def write_nvfp4(x, importance, whole):
-    raise NotImplementedError
-
-# %% four-bits | wrong | mx-sign-dropped
-def read_mxfp4(blocks, scales):
-    codes = np.stack([blocks & 15, blocks >> 4], axis=-1).reshape(*scales.shape, 32)
-    sizes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-    values = np.concatenate([sizes, sizes])[codes] * 2.0 ** (scales.astype(int) - 127)[..., None]
-    return values.reshape(len(blocks), -1)
-
-
-def write_nvfp4(x, importance, whole):
-    raise NotImplementedError
+# %% four-bits | wrong | mx-sign-dropped | like mx-scale-is-no-exponent
+#-     values = np.concatenate([sizes, -sizes])[codes] * scales[..., None]
+#+     values = np.concatenate([sizes, sizes])[codes] * 2.0 ** (scales.astype(int) - 127)[..., None]
 
 # %% four-bits | wrong | nv-values-for-codes
 def read_mxfp4(blocks, scales):
@@ -149,41 +113,19 @@ def write_nvfp4(x, importance, whole):
     step = decode(scales, "e4m3fn").astype(float)[..., None]
     return encode(np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0), "e2m1").reshape(x.shape), scales
 
-# %% four-bits | wrong | nv-largest-without-sign
-def read_mxfp4(blocks, scales):
-    raise NotImplementedError
+# %% four-bits | wrong | nv-largest-without-sign | like nv-whole-forgotten
+#-     scales = encode(largest / 6, "e4m3fn")
+#-     step = decode(scales, "e4m3fn").astype(float)[..., None]
+#+     scales = encode(np.maximum(blocks.max(-1), 0) / 6 / whole, "e4m3fn")
+#+     step = decode(scales, "e4m3fn").astype(float)[..., None] * whole
 
+# %% four-bits | wrong | nv-not-the-nearest | like nv-values-for-codes
+#-     return decode(encode(np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0), "e2m1"), "e2m1").reshape(x.shape), scales
+#+     return encode(np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0), "e2m1", rounding="truncate").reshape(x.shape), scales
 
-def write_nvfp4(x, importance, whole):
-    blocks = x.reshape(len(x), -1, 16)
-    largest = np.abs(blocks).max(-1)
-    scales = encode(np.maximum(blocks.max(-1), 0) / 6 / whole, "e4m3fn")
-    step = decode(scales, "e4m3fn").astype(float)[..., None] * whole
-    return encode(np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0), "e2m1").reshape(x.shape), scales
-
-# %% four-bits | wrong | nv-not-the-nearest
-def read_mxfp4(blocks, scales):
-    raise NotImplementedError
-
-
-def write_nvfp4(x, importance, whole):
-    blocks = x.reshape(len(x), -1, 16)
-    largest = np.abs(blocks).max(-1)
-    scales = encode(largest / 6 / whole, "e4m3fn")
-    step = decode(scales, "e4m3fn").astype(float)[..., None] * whole
-    return encode(np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0), "e2m1", rounding="truncate").reshape(x.shape), scales
-
-# %% four-bits | wrong | nv-largest-to-six
-def read_mxfp4(blocks, scales):
-    raise NotImplementedError
-
-
-def write_nvfp4(x, importance, whole):
-    blocks = x.reshape(len(x), -1, 16)
-    largest = np.abs(blocks).max(-1)
-    scales = encode(largest / 6 / whole, "e4m3fn")
-    step = decode(scales, "e4m3fn").astype(float)[..., None] * whole
-    return encode(np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0), "e2m1").reshape(x.shape), scales
+# %% four-bits | wrong | nv-largest-to-six | like nv-values-for-codes
+#-     return decode(encode(np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0), "e2m1"), "e2m1").reshape(x.shape), scales
+#+     return encode(np.divide(blocks, step, out=np.zeros_like(blocks), where=step > 0), "e2m1").reshape(x.shape), scales
 
 # %% four-bits | wrong | nv-importance-forgotten
 def read_mxfp4(blocks, scales):
@@ -381,69 +323,35 @@ def value_sectors(lengths, width):
 def best_width(lengths):
     raise NotImplementedError
 
-# %% sparse-rows | wrong | csr-groups-in-turn
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).sum(1)
-    slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
-    return int(slots), lengths.sum() / (32 * rounds.sum())
+# %% sparse-rows | wrong | csr-groups-in-turn | like csr-mean-row
+#-     rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).mean(1)
+#-     slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
+#-     return slots, lengths.sum() / (32 * rounds.sum())
+#+     rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).sum(1)
+#+     slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
+#+     return int(slots), lengths.sum() / (32 * rounds.sum())
 
+# %% sparse-rows | wrong | csr-halvings-forgotten | like csr-mean-row
+#-     rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).mean(1)
+#-     slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
+#-     return slots, lengths.sum() / (32 * rounds.sum())
+#+     rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
+#+     slots = 4 * rounds.sum()
+#+     return int(slots), lengths.sum() / (32 * rounds.sum())
 
-def value_sectors(lengths, width):
-    raise NotImplementedError
+# %% sparse-rows | wrong | csr-halvings-for-each-row | like csr-mean-row
+#-     rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).mean(1)
+#-     slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
+#-     return slots, lengths.sum() / (32 * rounds.sum())
+#+     rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
+#+     slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds) * groups
+#+     return int(slots), lengths.sum() / (32 * rounds.sum())
 
-
-def best_width(lengths):
-    raise NotImplementedError
-
-# %% sparse-rows | wrong | csr-halvings-forgotten
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
-    slots = 4 * rounds.sum()
-    return int(slots), lengths.sum() / (32 * rounds.sum())
-
-
-def value_sectors(lengths, width):
-    raise NotImplementedError
-
-
-def best_width(lengths):
-    raise NotImplementedError
-
-# %% sparse-rows | wrong | csr-halvings-for-each-row
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
-    slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds) * groups
-    return int(slots), lengths.sum() / (32 * rounds.sum())
-
-
-def value_sectors(lengths, width):
-    raise NotImplementedError
-
-
-def best_width(lengths):
-    raise NotImplementedError
-
-# %% sparse-rows | wrong | csr-waiting-groups-not-counted
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
-    slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
-    return int(slots), lengths.sum() / (width * (-(-lengths // width)).sum())
-
-
-def value_sectors(lengths, width):
-    raise NotImplementedError
-
-
-def best_width(lengths):
-    raise NotImplementedError
+# %% sparse-rows | wrong | csr-waiting-groups-not-counted | like csr-last-round-cut-off
+#-     rounds = lengths // width
+#+     rounds = -(-lengths // width)
+#-     return int(slots), lengths.sum() / max(32 * rounds.sum(), 1e-300)
+#+     return int(slots), lengths.sum() / (width * (-(-lengths // width)).sum())
 
 # %% sparse-rows | wrong | csr-empty-groups-not-counted
 def loop_slots(lengths, width):
@@ -464,21 +372,13 @@ def value_sectors(lengths, width):
 def best_width(lengths):
     raise NotImplementedError
 
-# %% sparse-rows | wrong | csr-rows-dealt-out
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(groups, -1).max(0)
-    slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
-    return int(slots), lengths.sum() / (32 * rounds.sum())
-
-
-def value_sectors(lengths, width):
-    raise NotImplementedError
-
-
-def best_width(lengths):
-    raise NotImplementedError
+# %% sparse-rows | wrong | csr-rows-dealt-out | like csr-mean-row
+#-     rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).mean(1)
+#-     slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
+#-     return slots, lengths.sum() / (32 * rounds.sum())
+#+     rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(groups, -1).max(0)
+#+     slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
+#+     return int(slots), lengths.sum() / (32 * rounds.sum())
 
 # %% sparse-rows | wrong | csr-rows-begin-on-a-sector
 def loop_slots(lengths, width):
@@ -496,65 +396,33 @@ def value_sectors(lengths, width):
 def best_width(lengths):
     raise NotImplementedError
 
-# %% sparse-rows | wrong | csr-each-row-asks-alone
-def loop_slots(lengths, width):
-    raise NotImplementedError
+# %% sparse-rows | wrong | csr-each-row-asks-alone | like csr-rows-begin-on-a-sector
+#-     gaps = -lengths % 8
+#-     within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
+#-     return len(set(zip(row // (32 // width), within // width, (number + np.repeat(np.cumsum(gaps) - gaps, lengths)) // 8)))
+#+     within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
+#+     return len(set(zip(row, within // width, number // 8)))
 
+# %% sparse-rows | wrong | csr-sector-for-each-lane | like csr-rows-begin-on-a-sector
+#-     gaps = -lengths % 8
+#-     within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
+#-     return len(set(zip(row // (32 // width), within // width, (number + np.repeat(np.cumsum(gaps) - gaps, lengths)) // 8)))
+#+     within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
+#+     return len(number)
 
-def value_sectors(lengths, width):
-    lengths = np.asarray(lengths)
-    row, number = np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum())
-    within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return len(set(zip(row, within // width, number // 8)))
+# %% sparse-rows | wrong | csr-array-read-once | like csr-rows-begin-on-a-sector
+#-     gaps = -lengths % 8
+#-     within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
+#-     return len(set(zip(row // (32 // width), within // width, (number + np.repeat(np.cumsum(gaps) - gaps, lengths)) // 8)))
+#+     within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
+#+     return len(set(number // 8))
 
-
-def best_width(lengths):
-    raise NotImplementedError
-
-# %% sparse-rows | wrong | csr-sector-for-each-lane
-def loop_slots(lengths, width):
-    raise NotImplementedError
-
-
-def value_sectors(lengths, width):
-    lengths = np.asarray(lengths)
-    row, number = np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum())
-    within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return len(number)
-
-
-def best_width(lengths):
-    raise NotImplementedError
-
-# %% sparse-rows | wrong | csr-array-read-once
-def loop_slots(lengths, width):
-    raise NotImplementedError
-
-
-def value_sectors(lengths, width):
-    lengths = np.asarray(lengths)
-    row, number = np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum())
-    within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return len(set(number // 8))
-
-
-def best_width(lengths):
-    raise NotImplementedError
-
-# %% sparse-rows | wrong | csr-lines-for-sectors
-def loop_slots(lengths, width):
-    raise NotImplementedError
-
-
-def value_sectors(lengths, width):
-    lengths = np.asarray(lengths)
-    row, number = np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum())
-    within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return len(set(zip(row // (32 // width), within // width, number // 32)))
-
-
-def best_width(lengths):
-    raise NotImplementedError
+# %% sparse-rows | wrong | csr-lines-for-sectors | like csr-rows-begin-on-a-sector
+#-     gaps = -lengths % 8
+#-     within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
+#-     return len(set(zip(row // (32 // width), within // width, (number + np.repeat(np.cumsum(gaps) - gaps, lengths)) // 8)))
+#+     within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
+#+     return len(set(zip(row // (32 // width), within // width, number // 32)))
 
 # %% sparse-rows | wrong | csr-slots-alone
 def loop_slots(lengths, width):
@@ -577,89 +445,21 @@ def best_width(lengths):
     width = min(clocks, key=clocks.get)
     return width, clocks[width]
 
-# %% sparse-rows | wrong | csr-sectors-alone
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
-    slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
-    return int(slots), lengths.sum() / (32 * rounds.sum())
+# %% sparse-rows | wrong | csr-sectors-alone | like csr-slots-alone
+#-     clocks = {w: loop_slots(lengths, w)[0] / 4 for w in (1, 2, 4, 8, 16, 32)}
+#+     clocks = {w: value_sectors(lengths, w) / 2 for w in (1, 2, 4, 8, 16, 32)}
 
+# %% sparse-rows | wrong | csr-numbers-without-columns | like csr-slots-alone
+#-     clocks = {w: loop_slots(lengths, w)[0] / 4 for w in (1, 2, 4, 8, 16, 32)}
+#+     clocks = {w: max(loop_slots(lengths, w)[0], value_sectors(lengths, w)) / 4 for w in (1, 2, 4, 8, 16, 32)}
 
-def value_sectors(lengths, width):
-    lengths = np.asarray(lengths)
-    row, number = np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum())
-    within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return len(set(zip(row // (32 // width), within // width, number // 8)))
+# %% sparse-rows | wrong | csr-no-overlap | like csr-slots-alone
+#-     clocks = {w: loop_slots(lengths, w)[0] / 4 for w in (1, 2, 4, 8, 16, 32)}
+#+     clocks = {w: (loop_slots(lengths, w)[0] + 2 * value_sectors(lengths, w)) / 4 for w in (1, 2, 4, 8, 16, 32)}
 
-
-def best_width(lengths):
-    clocks = {w: value_sectors(lengths, w) / 2 for w in (1, 2, 4, 8, 16, 32)}
-    width = min(clocks, key=clocks.get)
-    return width, clocks[width]
-
-# %% sparse-rows | wrong | csr-numbers-without-columns
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
-    slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
-    return int(slots), lengths.sum() / (32 * rounds.sum())
-
-
-def value_sectors(lengths, width):
-    lengths = np.asarray(lengths)
-    row, number = np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum())
-    within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return len(set(zip(row // (32 // width), within // width, number // 8)))
-
-
-def best_width(lengths):
-    clocks = {w: max(loop_slots(lengths, w)[0], value_sectors(lengths, w)) / 4 for w in (1, 2, 4, 8, 16, 32)}
-    width = min(clocks, key=clocks.get)
-    return width, clocks[width]
-
-# %% sparse-rows | wrong | csr-no-overlap
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
-    slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
-    return int(slots), lengths.sum() / (32 * rounds.sum())
-
-
-def value_sectors(lengths, width):
-    lengths = np.asarray(lengths)
-    row, number = np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum())
-    within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return len(set(zip(row // (32 // width), within // width, number // 8)))
-
-
-def best_width(lengths):
-    clocks = {w: (loop_slots(lengths, w)[0] + 2 * value_sectors(lengths, w)) / 4 for w in (1, 2, 4, 8, 16, 32)}
-    width = min(clocks, key=clocks.get)
-    return width, clocks[width]
-
-# %% sparse-rows | wrong | csr-slots-for-clocks
-def loop_slots(lengths, width):
-    lengths, groups = np.asarray(lengths), 32 // width
-    rounds = -(-lengths // width)
-    rounds = np.pad(rounds, (0, -len(rounds) % groups)).reshape(-1, groups).max(1)
-    slots = 4 * rounds.sum() + 2 * int(math.log2(width)) * len(rounds)
-    return int(slots), lengths.sum() / (32 * rounds.sum())
-
-
-def value_sectors(lengths, width):
-    lengths = np.asarray(lengths)
-    row, number = np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum())
-    within = number - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return len(set(zip(row // (32 // width), within // width, number // 8)))
-
-
-def best_width(lengths):
-    clocks = {w: max(loop_slots(lengths, w)[0], 2 * value_sectors(lengths, w)) for w in (1, 2, 4, 8, 16, 32)}
-    width = min(clocks, key=clocks.get)
-    return width, clocks[width]
+# %% sparse-rows | wrong | csr-slots-for-clocks | like csr-slots-alone
+#-     clocks = {w: loop_slots(lengths, w)[0] / 4 for w in (1, 2, 4, 8, 16, 32)}
+#+     clocks = {w: max(loop_slots(lengths, w)[0], 2 * value_sectors(lengths, w)) for w in (1, 2, 4, 8, 16, 32)}
 
 # %% dissect | right | the first line comes back after w others, or does not
 FAR = 2**17
@@ -722,145 +522,47 @@ def conclude(misses):
     kept = policy[w - 2] == w + 1
     return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
 
-# %% dissect | wrong | dissect-too-far
-def experiments():
-    far = 2**30
-    lines = [[0, apart] for apart in (32, 64, 128)]
-    ways = [2 * [far * n for n in range(k)] for k in range(3, 18)]
-    sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
-    policy = [[*[far * n for n in range(w)], 0, far * w, 0] for w in range(2, 17)]
-    return lines + ways + sets + policy
+# %% dissect | wrong | dissect-too-far | like dissect-too-many
+#-     far = 2**16
+#+     far = 2**30
+#-     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 40) for bits in range(5, 17)]
+#+     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
 
+# %% dissect | wrong | dissect-last-that-hits | like dissect-too-many
+#-     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 40) for bits in range(5, 17)]
+#+     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
+#-     line_bytes = 32 * 2 ** lines.count(1)
+#+     line_bytes = 16 * 2 ** lines.count(1)
 
-def conclude(misses):
-    misses = list(misses)
-    lines, ways, sets, policy = misses[:3], misses[3:18], misses[18:198], misses[198:]
-    line_bytes = 32 * 2 ** lines.count(1)
-    w = next(k for k, missed in zip(range(3, 18), ways) if missed == 2 * k) - 1
-    loop = sets[12 * (w - 2) : 12 * (w - 1)]  # w + 1 lines at growing distances
-    distance = next(2**bits for bits, missed in zip(range(5, 17), loop) if missed == 2 * (w + 1))
-    kept = policy[w - 2] == w + 1
-    return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
+# %% dissect | wrong | dissect-one-way-too-many | like dissect-too-many
+#-     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 40) for bits in range(5, 17)]
+#+     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
+#-     return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
+#+     return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w + 1, "policy": "LRU" if kept else "FIFO"}
 
-# %% dissect | wrong | dissect-last-that-hits
-def experiments():
-    far = 2**16
-    lines = [[0, apart] for apart in (32, 64, 128)]
-    ways = [2 * [far * n for n in range(k)] for k in range(3, 18)]
-    sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
-    policy = [[*[far * n for n in range(w)], 0, far * w, 0] for w in range(2, 17)]
-    return lines + ways + sets + policy
+# %% dissect | wrong | dissect-all-lines-in-a-set | like dissect-too-many
+#-     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 40) for bits in range(5, 17)]
+#+     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
+#-     return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
+#+     return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w * distance // line_bytes, "policy": "LRU" if kept else "FIFO"}
 
+# %% dissect | wrong | dissect-sets-in-bytes | like dissect-too-many
+#-     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 40) for bits in range(5, 17)]
+#+     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
+#-     return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
+#+     return {"line_bytes": line_bytes, "sets": distance, "ways": w, "policy": "LRU" if kept else "FIFO"}
 
-def conclude(misses):
-    misses = list(misses)
-    lines, ways, sets, policy = misses[:3], misses[3:18], misses[18:198], misses[198:]
-    line_bytes = 16 * 2 ** lines.count(1)
-    w = next(k for k, missed in zip(range(3, 18), ways) if missed == 2 * k) - 1
-    loop = sets[12 * (w - 2) : 12 * (w - 1)]  # w + 1 lines at growing distances
-    distance = next(2**bits for bits, missed in zip(range(5, 17), loop) if missed == 2 * (w + 1))
-    kept = policy[w - 2] == w + 1
-    return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
+# %% dissect | wrong | dissect-sets-are-not-lines | like dissect-too-many
+#-     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 40) for bits in range(5, 17)]
+#+     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
+#-     return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
+#+     return {"line_bytes": line_bytes, "sets": w * distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
 
-# %% dissect | wrong | dissect-one-way-too-many
-def experiments():
-    far = 2**16
-    lines = [[0, apart] for apart in (32, 64, 128)]
-    ways = [2 * [far * n for n in range(k)] for k in range(3, 18)]
-    sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
-    policy = [[*[far * n for n in range(w)], 0, far * w, 0] for w in range(2, 17)]
-    return lines + ways + sets + policy
-
-
-def conclude(misses):
-    misses = list(misses)
-    lines, ways, sets, policy = misses[:3], misses[3:18], misses[18:198], misses[198:]
-    line_bytes = 32 * 2 ** lines.count(1)
-    w = next(k for k, missed in zip(range(3, 18), ways) if missed == 2 * k) - 1
-    loop = sets[12 * (w - 2) : 12 * (w - 1)]  # w + 1 lines at growing distances
-    distance = next(2**bits for bits, missed in zip(range(5, 17), loop) if missed == 2 * (w + 1))
-    kept = policy[w - 2] == w + 1
-    return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w + 1, "policy": "LRU" if kept else "FIFO"}
-
-# %% dissect | wrong | dissect-all-lines-in-a-set
-def experiments():
-    far = 2**16
-    lines = [[0, apart] for apart in (32, 64, 128)]
-    ways = [2 * [far * n for n in range(k)] for k in range(3, 18)]
-    sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
-    policy = [[*[far * n for n in range(w)], 0, far * w, 0] for w in range(2, 17)]
-    return lines + ways + sets + policy
-
-
-def conclude(misses):
-    misses = list(misses)
-    lines, ways, sets, policy = misses[:3], misses[3:18], misses[18:198], misses[198:]
-    line_bytes = 32 * 2 ** lines.count(1)
-    w = next(k for k, missed in zip(range(3, 18), ways) if missed == 2 * k) - 1
-    loop = sets[12 * (w - 2) : 12 * (w - 1)]  # w + 1 lines at growing distances
-    distance = next(2**bits for bits, missed in zip(range(5, 17), loop) if missed == 2 * (w + 1))
-    kept = policy[w - 2] == w + 1
-    return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w * distance // line_bytes, "policy": "LRU" if kept else "FIFO"}
-
-# %% dissect | wrong | dissect-sets-in-bytes
-def experiments():
-    far = 2**16
-    lines = [[0, apart] for apart in (32, 64, 128)]
-    ways = [2 * [far * n for n in range(k)] for k in range(3, 18)]
-    sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
-    policy = [[*[far * n for n in range(w)], 0, far * w, 0] for w in range(2, 17)]
-    return lines + ways + sets + policy
-
-
-def conclude(misses):
-    misses = list(misses)
-    lines, ways, sets, policy = misses[:3], misses[3:18], misses[18:198], misses[198:]
-    line_bytes = 32 * 2 ** lines.count(1)
-    w = next(k for k, missed in zip(range(3, 18), ways) if missed == 2 * k) - 1
-    loop = sets[12 * (w - 2) : 12 * (w - 1)]  # w + 1 lines at growing distances
-    distance = next(2**bits for bits, missed in zip(range(5, 17), loop) if missed == 2 * (w + 1))
-    kept = policy[w - 2] == w + 1
-    return {"line_bytes": line_bytes, "sets": distance, "ways": w, "policy": "LRU" if kept else "FIFO"}
-
-# %% dissect | wrong | dissect-sets-are-not-lines
-def experiments():
-    far = 2**16
-    lines = [[0, apart] for apart in (32, 64, 128)]
-    ways = [2 * [far * n for n in range(k)] for k in range(3, 18)]
-    sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
-    policy = [[*[far * n for n in range(w)], 0, far * w, 0] for w in range(2, 17)]
-    return lines + ways + sets + policy
-
-
-def conclude(misses):
-    misses = list(misses)
-    lines, ways, sets, policy = misses[:3], misses[3:18], misses[18:198], misses[198:]
-    line_bytes = 32 * 2 ** lines.count(1)
-    w = next(k for k, missed in zip(range(3, 18), ways) if missed == 2 * k) - 1
-    loop = sets[12 * (w - 2) : 12 * (w - 1)]  # w + 1 lines at growing distances
-    distance = next(2**bits for bits, missed in zip(range(5, 17), loop) if missed == 2 * (w + 1))
-    kept = policy[w - 2] == w + 1
-    return {"line_bytes": line_bytes, "sets": w * distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
-
-# %% dissect | wrong | dissect-used-or-loaded
-def experiments():
-    far = 2**16
-    lines = [[0, apart] for apart in (32, 64, 128)]
-    ways = [2 * [far * n for n in range(k)] for k in range(3, 18)]
-    sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
-    policy = [[*[far * n for n in range(w)], 0, far * w, 0] for w in range(2, 17)]
-    return lines + ways + sets + policy
-
-
-def conclude(misses):
-    misses = list(misses)
-    lines, ways, sets, policy = misses[:3], misses[3:18], misses[18:198], misses[198:]
-    line_bytes = 32 * 2 ** lines.count(1)
-    w = next(k for k, missed in zip(range(3, 18), ways) if missed == 2 * k) - 1
-    loop = sets[12 * (w - 2) : 12 * (w - 1)]  # w + 1 lines at growing distances
-    distance = next(2**bits for bits, missed in zip(range(5, 17), loop) if missed == 2 * (w + 1))
-    kept = policy[w - 2] == w + 2
-    return {"line_bytes": line_bytes, "sets": distance // line_bytes, "ways": w, "policy": "LRU" if kept else "FIFO"}
+# %% dissect | wrong | dissect-used-or-loaded | like dissect-too-many
+#-     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 40) for bits in range(5, 17)]
+#+     sets = [2 * [2**bits * n for n in range(k)] for k in range(3, 18) for bits in range(5, 17)]
+#-     kept = policy[w - 2] == w + 1
+#+     kept = policy[w - 2] == w + 2
 
 # %% serve | right | a bill of three rows, plans in arrays
 def bytes_of_a_weight(form):
@@ -960,149 +662,53 @@ def takeover(chip, form):
 def cheapest(model, chips, forms, job):
     raise NotImplementedError
 
-# %% serve | wrong | serve-scales-forgotten
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
+# %% serve | wrong | serve-scales-forgotten | like serve-reading-plus-computing
+#-     bits = form["bits"] + form["scale_bits"] / form["group"]
+#+     bits = form["bits"]
+#-     return tuple(size / chip["mem_bw"] + flops / rate for size, flops, rate in work)
+#+     return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
 
+# %% serve | wrong | serve-rate-by-stored-bits | like serve-reading-plus-computing
+#-         (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
+#+         (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip["bf16"] * 16 / form["bits"]),
+#-     return tuple(size / chip["mem_bw"] + flops / rate for size, flops, rate in work)
+#+     return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
 
-def takeover(chip, form):
-    raise NotImplementedError
+# %% serve | wrong | serve-cache-of-all-query-heads | like serve-reading-plus-computing
+#-         (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#-     return tuple(size / chip["mem_bw"] + flops / rate for size, flops, rate in work)
+#+         (2 * numbers * model["heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#+     return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
 
+# %% serve | wrong | serve-scores-of-key-heads-only | like serve-reading-plus-computing
+#-         (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#-     return tuple(size / chip["mem_bw"] + flops / rate for size, flops, rate in work)
+#+         (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["kv_heads"], chip["bf16"])]
+#+     return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
 
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
+# %% serve | wrong | serve-one-cache-for-all | like serve-reading-plus-computing
+#-         (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#-     return tuple(size / chip["mem_bw"] + flops / rate for size, flops, rate in work)
+#+         (2 * numbers / batch * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#+     return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
 
-# %% serve | wrong | serve-rate-by-stored-bits
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip["bf16"] * 16 / form["bits"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
+# %% serve | wrong | serve-multiply-add-as-one | like serve-reading-plus-computing
+#-     return tuple(size / chip["mem_bw"] + flops / rate for size, flops, rate in work)
+#+     return tuple(max(size / chip["mem_bw"], flops / 2 / rate) for size, flops, rate in work)
 
+# %% serve | wrong | serve-output-in-the-format | like serve-reading-plus-computing
+#-         (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
+#-         (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#-     return tuple(size / chip["mem_bw"] + flops / rate for size, flops, rate in work)
+#+         (model["output"] * bits / 8, 2 * model["output"] * batch, chip[form["math"]] or chip["bf16"]),
+#+         (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#+     return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
 
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-cache-of-all-query-heads
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-scores-of-key-heads-only
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["kv_heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-one-cache-for-all
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers / batch * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-multiply-add-as-one
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / 2 / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-output-in-the-format
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * bits / 8, 2 * model["output"] * batch, chip[form["math"]] or chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-keys-without-values
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
+# %% serve | wrong | serve-keys-without-values | like serve-reading-plus-computing
+#-         (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#-     return tuple(size / chip["mem_bw"] + flops / rate for size, flops, rate in work)
+#+         (numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
+#+     return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
 
 # %% serve | wrong | serve-ridge-for-batch
 def step_parts(model, chip, form, batch, context, cache_bits):
@@ -1117,57 +723,21 @@ def takeover(chip, form):
 def cheapest(model, chips, forms, job):
     raise NotImplementedError
 
-# %% serve | wrong | serve-still-reading
-def step_parts(model, chip, form, batch, context, cache_bits):
-    raise NotImplementedError
+# %% serve | wrong | serve-still-reading | like serve-ridge-for-batch
+#-     return math.floor((chip[form["math"]] or chip["bf16"]) / chip["mem_bw"]) + 1
+#+     return math.floor(bits / 8 / chip["mem_bw"] * (chip[form["math"]] or chip["bf16"]) / 2)
 
+# %% serve | wrong | serve-flops-counted-once | like serve-ridge-for-batch
+#-     return math.floor((chip[form["math"]] or chip["bf16"]) / chip["mem_bw"]) + 1
+#+     return math.floor(bits / 8 / chip["mem_bw"] * (chip[form["math"]] or chip["bf16"])) + 1
 
-def takeover(chip, form):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    return math.floor(bits / 8 / chip["mem_bw"] * (chip[form["math"]] or chip["bf16"]) / 2)
+# %% serve | wrong | serve-bf16-rate-for-all | like serve-ridge-for-batch
+#-     return math.floor((chip[form["math"]] or chip["bf16"]) / chip["mem_bw"]) + 1
+#+     return math.floor(bits / 8 / chip["mem_bw"] * chip["bf16"] / 2) + 1
 
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-flops-counted-once
-def step_parts(model, chip, form, batch, context, cache_bits):
-    raise NotImplementedError
-
-
-def takeover(chip, form):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    return math.floor(bits / 8 / chip["mem_bw"] * (chip[form["math"]] or chip["bf16"])) + 1
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-bf16-rate-for-all
-def step_parts(model, chip, form, batch, context, cache_bits):
-    raise NotImplementedError
-
-
-def takeover(chip, form):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    return math.floor(bits / 8 / chip["mem_bw"] * chip["bf16"] / 2) + 1
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
-
-# %% serve | wrong | serve-stored-bits-decide-the-rate
-def step_parts(model, chip, form, batch, context, cache_bits):
-    raise NotImplementedError
-
-
-def takeover(chip, form):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    return math.floor(bits / 8 / chip["mem_bw"] * chip["bf16"] * 16 / form["bits"] / 2) + 1
-
-
-def cheapest(model, chips, forms, job):
-    raise NotImplementedError
+# %% serve | wrong | serve-stored-bits-decide-the-rate | like serve-ridge-for-batch
+#-     return math.floor((chip[form["math"]] or chip["bf16"]) / chip["mem_bw"]) + 1
+#+     return math.floor(bits / 8 / chip["mem_bw"] * chip["bf16"] * 16 / form["bits"] / 2) + 1
 
 # %% serve | wrong | serve-limit-broken
 def step_parts(model, chip, form, batch, context, cache_bits):
@@ -1199,242 +769,48 @@ def cheapest(model, chips, forms, job):
                     best = dollars, name, kind, batch
     return best
 
-# %% serve | wrong | serve-far-from-the-least
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
+# %% serve | wrong | serve-far-from-the-least | like serve-limit-broken
+#-             for batch in range(1, 2000):
+#+             for batch in range(1, min(4, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1)):
 
+# %% serve | wrong | serve-fastest-not-cheapest | like serve-limit-broken
+#-     best = math.inf, None, None, None
+#+     best, fastest = None, math.inf
+#-             for batch in range(1, 2000):
+#+             for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
+#-                 if step_s <= job["token_s"] and dollars < best[0]:
+#-                     best = dollars, name, kind, batch
+#+                 if step_s <= job["token_s"] and step_s / batch < fastest:
+#+                     best, fastest = (dollars, name, kind, batch), step_s / batch
 
-def takeover(chip, form):
-    raise NotImplementedError
+# %% serve | wrong | serve-one-sequence-at-a-time | like serve-limit-broken
+#-             for batch in range(1, 2000):
+#+             for batch in [1] * (0.9 * chips[name]["mem_bytes"] - fixed >= cache):
 
+# %% serve | wrong | serve-whole-memory | like serve-limit-broken
+#-             for batch in range(1, 2000):
+#+             for batch in range(1, int((chips[name]["mem_bytes"] - fixed) // cache) + 1):
 
-def cheapest(model, chips, forms, job):
-    best = math.inf, None, None, None
-    context, cache_bits = job["context"], job["cache_bits"]
-    cache = 2 * context * model["layers"] * model["kv_heads"] * model["head_dim"] * cache_bits / 8
-    for name, rent in job["rent"].items():
-        for kind, form in forms.items():
-            bits = form["bits"] + form["scale_bits"] / form["group"]
-            fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["table"] + model["norms"])
-            for batch in range(1, min(4, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1)):
-                step_s = sum(step_parts(model, chips[name], form, batch, context, cache_bits))
-                dollars = rent / 3600 * step_s / batch * 1e6
-                if step_s <= job["token_s"] and dollars < best[0]:
-                    best = dollars, name, kind, batch
-    return best
+# %% serve | wrong | serve-token-table-takes-no-room | like serve-limit-broken
+#-             fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["table"] + model["norms"])
+#-             for batch in range(1, 2000):
+#+             fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["norms"])
+#+             for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
 
-# %% serve | wrong | serve-fastest-not-cheapest
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
+# %% serve | wrong | serve-readers-do-not-wait | like serve-limit-broken
+#-             for batch in range(1, 2000):
+#+             for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
+#-                 if step_s <= job["token_s"] and dollars < best[0]:
+#+                 if dollars < best[0]:
 
+# %% serve | wrong | serve-fewest-bits | like serve-limit-broken
+#-         for kind, form in forms.items():
+#+         for kind, form in [("int4", forms["int4"])]:
+#-             for batch in range(1, 2000):
+#+             for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
 
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    best, fastest = None, math.inf
-    context, cache_bits = job["context"], job["cache_bits"]
-    cache = 2 * context * model["layers"] * model["kv_heads"] * model["head_dim"] * cache_bits / 8
-    for name, rent in job["rent"].items():
-        for kind, form in forms.items():
-            bits = form["bits"] + form["scale_bits"] / form["group"]
-            fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["table"] + model["norms"])
-            for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
-                step_s = sum(step_parts(model, chips[name], form, batch, context, cache_bits))
-                dollars = rent / 3600 * step_s / batch * 1e6
-                if step_s <= job["token_s"] and step_s / batch < fastest:
-                    best, fastest = (dollars, name, kind, batch), step_s / batch
-    return best
-
-# %% serve | wrong | serve-one-sequence-at-a-time
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    best = math.inf, None, None, None
-    context, cache_bits = job["context"], job["cache_bits"]
-    cache = 2 * context * model["layers"] * model["kv_heads"] * model["head_dim"] * cache_bits / 8
-    for name, rent in job["rent"].items():
-        for kind, form in forms.items():
-            bits = form["bits"] + form["scale_bits"] / form["group"]
-            fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["table"] + model["norms"])
-            for batch in [1] * (0.9 * chips[name]["mem_bytes"] - fixed >= cache):
-                step_s = sum(step_parts(model, chips[name], form, batch, context, cache_bits))
-                dollars = rent / 3600 * step_s / batch * 1e6
-                if step_s <= job["token_s"] and dollars < best[0]:
-                    best = dollars, name, kind, batch
-    return best
-
-# %% serve | wrong | serve-whole-memory
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    best = math.inf, None, None, None
-    context, cache_bits = job["context"], job["cache_bits"]
-    cache = 2 * context * model["layers"] * model["kv_heads"] * model["head_dim"] * cache_bits / 8
-    for name, rent in job["rent"].items():
-        for kind, form in forms.items():
-            bits = form["bits"] + form["scale_bits"] / form["group"]
-            fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["table"] + model["norms"])
-            for batch in range(1, int((chips[name]["mem_bytes"] - fixed) // cache) + 1):
-                step_s = sum(step_parts(model, chips[name], form, batch, context, cache_bits))
-                dollars = rent / 3600 * step_s / batch * 1e6
-                if step_s <= job["token_s"] and dollars < best[0]:
-                    best = dollars, name, kind, batch
-    return best
-
-# %% serve | wrong | serve-token-table-takes-no-room
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    best = math.inf, None, None, None
-    context, cache_bits = job["context"], job["cache_bits"]
-    cache = 2 * context * model["layers"] * model["kv_heads"] * model["head_dim"] * cache_bits / 8
-    for name, rent in job["rent"].items():
-        for kind, form in forms.items():
-            bits = form["bits"] + form["scale_bits"] / form["group"]
-            fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["norms"])
-            for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
-                step_s = sum(step_parts(model, chips[name], form, batch, context, cache_bits))
-                dollars = rent / 3600 * step_s / batch * 1e6
-                if step_s <= job["token_s"] and dollars < best[0]:
-                    best = dollars, name, kind, batch
-    return best
-
-# %% serve | wrong | serve-readers-do-not-wait
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    best = math.inf, None, None, None
-    context, cache_bits = job["context"], job["cache_bits"]
-    cache = 2 * context * model["layers"] * model["kv_heads"] * model["head_dim"] * cache_bits / 8
-    for name, rent in job["rent"].items():
-        for kind, form in forms.items():
-            bits = form["bits"] + form["scale_bits"] / form["group"]
-            fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["table"] + model["norms"])
-            for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
-                step_s = sum(step_parts(model, chips[name], form, batch, context, cache_bits))
-                dollars = rent / 3600 * step_s / batch * 1e6
-                if dollars < best[0]:
-                    best = dollars, name, kind, batch
-    return best
-
-# %% serve | wrong | serve-fewest-bits
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    best = math.inf, None, None, None
-    context, cache_bits = job["context"], job["cache_bits"]
-    cache = 2 * context * model["layers"] * model["kv_heads"] * model["head_dim"] * cache_bits / 8
-    for name, rent in job["rent"].items():
-        for kind, form in [("int4", forms["int4"])]:
-            bits = form["bits"] + form["scale_bits"] / form["group"]
-            fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["table"] + model["norms"])
-            for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
-                step_s = sum(step_parts(model, chips[name], form, batch, context, cache_bits))
-                dollars = rent / 3600 * step_s / batch * 1e6
-                if step_s <= job["token_s"] and dollars < best[0]:
-                    best = dollars, name, kind, batch
-    return best
-
-# %% serve | wrong | serve-never-below-8-bits
-def step_parts(model, chip, form, batch, context, cache_bits):
-    bits = form["bits"] + form["scale_bits"] / form["group"]
-    numbers = batch * context * model["layers"] * model["head_dim"]
-    work = [  # bytes, FLOPs, rate
-        (model["matrices"] * bits / 8, 2 * model["matrices"] * batch, chip[form["math"]] or chip["bf16"]),
-        (model["output"] * 2, 2 * model["output"] * batch, chip["bf16"]),
-        (2 * numbers * model["kv_heads"] * cache_bits / 8, 4 * numbers * model["heads"], chip["bf16"])]
-    return tuple(max(size / chip["mem_bw"], flops / rate) for size, flops, rate in work)
-
-
-def takeover(chip, form):
-    raise NotImplementedError
-
-
-def cheapest(model, chips, forms, job):
-    best = math.inf, None, None, None
-    context, cache_bits = job["context"], job["cache_bits"]
-    cache = 2 * context * model["layers"] * model["kv_heads"] * model["head_dim"] * cache_bits / 8
-    for name, rent in job["rent"].items():
-        for kind, form in list(forms.items())[:2]:
-            bits = form["bits"] + form["scale_bits"] / form["group"]
-            fixed = model["matrices"] * bits / 8 + 2 * (model["output"] + model["table"] + model["norms"])
-            for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):
-                step_s = sum(step_parts(model, chips[name], form, batch, context, cache_bits))
-                dollars = rent / 3600 * step_s / batch * 1e6
-                if step_s <= job["token_s"] and dollars < best[0]:
-                    best = dollars, name, kind, batch
-    return best
+# %% serve | wrong | serve-never-below-8-bits | like serve-limit-broken
+#-         for kind, form in forms.items():
+#+         for kind, form in list(forms.items())[:2]:
+#-             for batch in range(1, 2000):
+#+             for batch in range(1, int((0.9 * chips[name]["mem_bytes"] - fixed) // cache) + 1):

@@ -107,6 +107,33 @@ def test_layouts_of_every_allowed_shape(space):
                     assert conflicts(cells.reshape(-1, 32), cell).conflicts == 0, (cell, rows, columns)
 
 
+def test_passes_of_a_layout_are_the_librarys(space):
+    rng = np.random.default_rng(3)
+    for cell, rows, columns in ((4, 32, 32), (8, 16, 8), (16, 8, 4), (16, 64, 2)):
+        cells = cell * rng.permutation(2 * rows * columns)[: rows * columns].reshape(rows, columns)
+        used = conflicts(cells.reshape(-1, 32), cell)
+        assert used.conflicts > 0 and space["passes_of"](cells, cell) == used.passes
+        assert used.least == cells.size * cell // 128
+
+
+@pytest.mark.parametrize("part", ["padded", "words", "wide", "short"])
+def test_a_table_of_the_visible_layouts_is_caught(space, part):
+    """The solution for the shapes that a student sees, the plain layout for all others."""
+    source, shown, solution = SOURCES[f"tile-layout-check-{part}"], set(), space["place"]
+
+    def recorded(*shape):
+        shown.add(shape)
+        return solution(*shape)
+
+    def table(rows, columns, cell_bytes, room_bytes):
+        shape = rows, columns, cell_bytes, room_bytes
+        return solution(*shape) if shape in shown else cell_bytes * np.arange(rows * columns).reshape(rows, columns)
+
+    exec(source.split("### BEGIN HIDDEN")[0], {**space, "place": recorded})
+    with pytest.raises(space["check"].CheckFailed, match="column"):
+        exec(source, {**space, "place": table})
+
+
 @kernel
 def sparse(values, starts, sums, rows, width):
     i = block_idx.x * block_dim.x + thread_idx.x
