@@ -45,6 +45,9 @@ if how != "stock":
     c.Autograde.sanitize_preprocessors = [sealed + "Rebuild"]
     c.Autograde.autograde_preprocessors = [sealed + "SealedExecute", sealed + "SaveSealedGrades"]
     c.Autograde.autograde_preprocessors += [f"nbgrader.preprocessors.{s}" for s in ("AssignLatePenalties", "CheckCellMetadata")]
+    # nbgrader's own page would show hidden tests.
+    c.GenerateFeedback.exporter_class = "grading.records.exporter.FeedbackExporter"
+    c.GenerateFeedback.preprocessors = []
 else:
     steps = ("ClearOutput", "DeduplicateIds", "OverwriteKernelspec", "OverwriteCells", "CheckCellMetadata")
     c.Autograde.sanitize_preprocessors = [f"nbgrader.preprocessors.{step}" for step in steps]
@@ -62,8 +65,11 @@ c.Execute.extra_arguments = ["--IPKernelApp.log_level=40"]
 # SQLAlchemy 2 warns about nbgrader's relations once per submission.
 warnings.filterwarnings("ignore", module=r"sqlalchemy|nbgrader\.api")
 
+# Formgrader shows text cells with whatever script a student wrote into one. Cleaned, they show the same and run nothing.
+c.HTMLExporter.filters = {"markdown2html": "grading.records.feedback.formatted"}
+
 # A widget is blank in a feedback page; the picture that it leaves beside itself is not.
-c.NbConvertBase.display_data_priority = [
+c.DataTypeFilter.display_data_priority = [
     "image/png", "image/svg+xml", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
 
 # Grading runs on few cores, often several at once: one thread each. Kernels inherit it.

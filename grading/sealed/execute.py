@@ -17,10 +17,11 @@ import json
 import socket
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nbformat import NotebookNode
+from nbformat import NotebookNode, from_dict
 
 from . import wire
 from .limits import Limits
@@ -103,6 +104,9 @@ class Grader:
         results = results_of(master, verdicts, problem)
         repairs = (problem,) if problem else rebuilt.repairs
         notebook = with_note(finished(rebuilt.notebook, results, verdicts, events, self.limits), repairs)
+        checks = [asdict(result) for result in results.values()]
+        kept = {"level": self.level, "version": VERSION, "problem": problem, "repairs": list(repairs), "checks": checks}
+        notebook.metadata["sealed"] = from_dict(kept)  # feedback is made from this
         return Report(
             student=student,
             checks=tuple(results.values()),

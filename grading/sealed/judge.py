@@ -13,10 +13,12 @@ import builtins
 import contextlib
 import io
 import linecache
+import os
 import signal
 import socket
 import sys
 import time
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,10 @@ from .report import ERROR, FAULT, LIMIT, NOT_ATTEMPTED, PASS, WRONG
 BEGIN_HIDDEN = "### BEGIN HIDDEN TESTS"
 YOUR_CODE = "<your code>"
 KEPT_BACK = "its text is not shown for hidden tests"
+
+
+# NumPy asks any object for these; a stand-in that answered would give its own size for that of its data.
+ARRAY_NAMES = {"size", "shape", "ndim", "dtype", "nbytes", "itemsize", "tolist", "item"}
 
 
 class StudentError(RuntimeError):
@@ -49,16 +55,20 @@ class Link:
     def __init__(self, sock: socket.socket, limits: Limits, check: str, hidden_from: float):
         self.sock, self.limits, self.check, self.hidden_from = sock, limits, check, hidden_from
         self.calls, self.failures, self.ended = 0, set(), ""
+        self.read: dict[tuple, Any] = {}  # what stand-ins said since the last call: an object must not change between two looks
 
     def ask(self, operation: str, subject: Any, arguments: Any = None, named: Any = None) -> Any:
         """One request and its answer. Raises what the student's code raised."""
         if self.ended:
-            raise StudentError(self.ended)
+            return raise_at(StudentError(self.ended), "")
         self.calls += 1
         try:
             request = dumps((operation, subject, arguments, named), handle_of)
         except Refused as error:
-            raise CheckFault(f"the check passes {error}") from None
+            if self.calls == 1:
+                raise CheckFault(f"the check passes {error}") from None
+            self.failures.add("limit")  # what came from the student is too large or too deep to go back
+            return raise_at(StudentError(f"gave data that cannot be handed back: {error}"), "")
         try:
             wait_s = 3 * self.limits.call_s  # the call's own limit counts CPU; this one is for a busy machine
             self.sock.settimeout(wait_s)
@@ -72,13 +82,20 @@ class Link:
             return self.end("error", f"gave no usable answer: {error}")
         return self.use(reply)
 
+    def look(self, operation: str, subject: StandIn, key: Any = None) -> Any:
+        """A look at an object that stayed with the student. Until the next call the same look gives the same."""
+        place = operation, subject._handle.number, repr(key)
+        if place not in self.read:
+            self.read[place] = self.ask(operation, subject, key)
+        return deepcopy(self.read[place])  # what the check changes is its own
+
     def use(self, reply: Any) -> Any:
         """The value in a reply, or the error."""
         if type(reply) is tuple and len(reply) == 2 and reply[0] == "ok":
             return reply[1]
         if type(reply) is tuple and len(reply) == 2 and reply[0] == "refused":
             self.failures.add("limit")
-            raise StudentError(f"gave too much or too unusual data: {str(reply[1])[:200]}")
+            return raise_at(StudentError(f"gave too much or too unusual data: {str(reply[1])[:200]}"), "")
         if type(reply) is not tuple or len(reply) != 4 or not all(type(part) is str for part in reply):
             return self.end("error", "gave no usable answer")
         _, name, text, line = reply
@@ -90,7 +107,7 @@ class Link:
         self.failures.add(why)
         self.ended = f"your code {text}"
         self.sock.close()
-        raise StudentError(self.ended)
+        return raise_at(StudentError(self.ended), "")
 
     def open(self, handle: Handle) -> Any:
         return StandIn(self, handle, handle.name)
@@ -132,25 +149,26 @@ class StandIn:
             object.__setattr__(self, slot, value)
 
     def __call__(self, *arguments, **named):
+        self._link.read.clear()
         return self._link.ask("call", self, list(arguments), named)
 
     def __getattr__(self, name):
-        if name.startswith("_"):
+        if name.startswith("_") or name in ARRAY_NAMES:
             raise AttributeError(f"{self!r} has no {name}")
-        return self._link.ask("attribute", self, name)
+        return self._link.look("attribute", self, name)
 
     def __getitem__(self, key):
-        return self._link.ask("item", self, key)
+        return self._link.look("item", self, key)
 
     def __len__(self):
-        length = self._link.ask("length", self)
-        if type(length) is not int or length < 0:
-            raise StudentError("the length is no number")
-        return length
+        return len(self._items())
 
     def __iter__(self):
-        items = self._link.ask("items", self)
-        return iter(items if type(items) is list else [])
+        return iter(self._items())
+
+    def _items(self) -> list:
+        items = self._link.look("items", self)
+        return items if type(items) is list else []
 
     def __repr__(self):
         return f"<{self._handle.name} of the student>"
@@ -178,7 +196,7 @@ class Missing(StandIn):
     def __repr__(self):
         return f"<{self.__name__} is not defined>"
 
-    __getitem__ = __len__ = __iter__ = __call__
+    __getitem__ = __len__ = __iter__ = _items = __call__
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -219,8 +237,10 @@ class Judge:
         said = io.StringIO()
         result = {"cell": name, "share": 0.0, "outcome": FAULT, "message": self.broken, "hidden": False}
         if not self.broken:
-            signal.signal(signal.SIGALRM, _too_long)
-            signal.setitimer(signal.ITIMER_REAL, 0.5 * self.limits.wall_s)
+            cpu_s, wall_s = 2 * self.limits.call_s, 0.5 * self.limits.wall_s
+            for kind, timer, after in ((signal.SIGPROF, signal.ITIMER_PROF, cpu_s), (signal.SIGALRM, signal.ITIMER_REAL, wall_s)):
+                signal.signal(kind, _too_long)
+                signal.setitimer(timer, after)
             try:
                 with contextlib.redirect_stdout(said):
                     points = self.execute(cell, link)
@@ -228,7 +248,8 @@ class Judge:
             except BaseException as error:
                 result |= explain(error, link, name, hidden_from)
             finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+                    signal.setitimer(timer, 0)
         with contextlib.suppress(OSError):
             sock.close()
         return result | {"said": said.getvalue()[:100_000], "seconds": round(time.monotonic() - start, 3)}
@@ -343,5 +364,27 @@ def run(job: dict, host: socket.socket, checks: list[socket.socket]) -> None:
         if not started:  # only now the student's side is through with its cells
             wire.receive(host)
             started = True
-        wire.send_json(host, judge.check(cell, checks.pop(0)))
+        wire.send_json(host, apart(judge, cell, checks.pop(0)))
     wire.send_json(host, {"end": True})
+
+
+def apart(judge: Judge, cell: dict, sock: socket.socket) -> dict:
+    """The verdict on one check, from a fork: what one check uses up is not missing in the next."""
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        ours.close()
+        wire.send_json(theirs, judge.check(cell, sock))
+        os._exit(0)
+    theirs.close()
+    sock.close()
+    try:
+        return wire.receive_json(ours, time.monotonic() + 0.5 * judge.limits.wall_s + 5)
+    except (EOFError, OSError, ValueError):
+        message = "The check used up its time or its memory on what your code gave."
+        return {"cell": cell["id"], "share": 0.0, "outcome": LIMIT, "message": message, "hidden": False}
+    finally:
+        ours.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

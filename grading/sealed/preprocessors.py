@@ -111,7 +111,6 @@ class SealedExecute(NbGraderPreprocessor):
         for check in report.checks:
             if check.outcome == FAULT:
                 self.log.warning("%s, %s: %s: %s", about["student"], check.cell, FAULT, check.message)
-        report.notebook.metadata["sealed"] = {"level": report.level, "version": report.version}
         return report.notebook, resources
 
 

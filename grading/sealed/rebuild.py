@@ -26,6 +26,8 @@ HIDDEN = re.compile(r"^ *### BEGIN HIDDEN TESTS.*?^ *### END HIDDEN TESTS[^\n]*\
 REGION = re.compile(r"^( *)### BEGIN SOLUTION[^\n]*\n.*?^ *### END SOLUTION[^\n]*", re.M | re.S)
 ALIKE = 0.6  # two texts are the same cell from here on
 MOST_EXTRA = 500
+MOST_COMPARED = 2000  # comparisons of two texts in one notebook; each takes about a millisecond
+MOST_PARSED = 400_000  # characters of a notebook that are parsed to see what its cells define
 LOST = (
     "The notebook of {student} came without {count}: {names}. Everything lost was put back before grading; an answer "
     "cell comes back empty. If an answer stood in a lost cell, rename your notebook, get the assignment afresh, "
@@ -116,8 +118,12 @@ def is_marked(masters: list[NotebookNode], name: str) -> bool:
 
 def same_text(a: str, b: str) -> bool:
     """Equal but for blank lines and spaces at line ends."""
-    lines = ([line.rstrip() for line in text.splitlines() if line.strip()] for text in (a, b))
-    return next(lines) == next(lines)
+    return lines_of(a) == lines_of(b)
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """The lines that say something."""
+    return tuple(line.rstrip() for line in text.splitlines() if line.strip())
 
 
 def match(masters: list[NotebookNode], cells: list[Cell]) -> tuple[dict[str, int], dict[int, str], set[str]]:
@@ -134,9 +140,10 @@ def match(masters: list[NotebookNode], cells: list[Cell]) -> tuple[dict[str, int
     for name, places in claims.items():
         found[name] = first_answered(by_name[name], places, cells)
         doubles |= {place: name for place in places if place != found[name]}
+    seen = Seen(cells)
     for cell in masters:  # what is left: by what it defines, then by likeness
         if name_of(cell) not in found:
-            place = most_alike(cell, cells, set(found.values()) | set(doubles))
+            place = most_alike(cell, cells, set(found.values()) | set(doubles), seen)
             if place is not None:
                 found[name_of(cell)] = place
     return found, doubles, marked
@@ -150,21 +157,50 @@ def first_answered(master: NotebookNode, places: list[int], cells: list[Cell]) -
     return next((p for p in places if cells[p].text.strip() and not same_text(cells[p].text, stub)), places[0])
 
 
-def most_alike(master: NotebookNode, cells: list[Cell], taken: set[int]) -> int | None:
+class Seen:
+    """What the cells of a submission say, worked out once for all that look for their own; with an end to the work."""
+
+    def __init__(self, cells: list[Cell]):
+        self.cells, self.left, self.parsed = cells, MOST_COMPARED, 0
+        self.names: dict[int, set[str]] = {}
+        self.lines: dict[int, int] = {}
+
+    def defines(self, place: int) -> set[str]:
+        """Names that a cell defines; past the budget by eye."""
+        if place not in self.names:
+            self.parsed += len(self.cells[place].text)
+            look = defined if self.parsed <= MOST_PARSED else defined_by_eye
+            self.names[place] = look(self.cells[place].text)
+        return self.names[place]
+
+    def says(self, place: int) -> int:
+        """A hash of a cell's lines."""
+        if place not in self.lines:
+            self.lines[place] = hash(lines_of(self.cells[place].text))
+        return self.lines[place]
+
+    def likeness(self, text: str, place: int) -> float:
+        """As `likeness`; 0 when enough was compared."""
+        self.left -= 1
+        return likeness(text, self.cells[place].text) if self.left >= 0 else 0.0
+
+
+def most_alike(master: NotebookNode, cells: list[Cell], taken: set[int], seen: Seen) -> int | None:
     """The free cell that defines what an answer should, or is most like what was handed out; None if none is."""
     role = own_role(master)
     text = handed_out(master.source, role) if role in ("answer", "essay") else master.source
     wanted = defined(text) if role == "answer" else set()
     free = [p for p, cell in enumerate(cells) if p not in taken and cell.kind == master.cell_type]
     if wanted:
-        best = max(free, key=lambda p: len(wanted & defined(cells[p].text)), default=None)
-        if best is not None and wanted & defined(cells[best].text):
+        best = max(free, key=lambda p: len(wanted & seen.defines(p)), default=None)
+        if best is not None and wanted & seen.defines(best):
             return best
     text = HIDDEN.sub("", text)
-    exact = next((p for p in free if same_text(cells[p].text, text)), None)
+    says = hash(lines_of(text))
+    exact = next((p for p in free if seen.says(p) == says and same_text(cells[p].text, text)), None)
     if exact is not None:
         return exact
-    scores = [(likeness(text, cells[p].text), -p) for p in free[:MOST_EXTRA]]
+    scores = [(seen.likeness(text, p), -p) for p in free[:MOST_EXTRA]]
     score, place = max(scores, default=(0.0, 0))
     return -place if score >= ALIKE else None
 
@@ -184,7 +220,7 @@ def defined(source: str) -> set[str]:
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set(re.findall(r"^(?:def|class) (\w+)", source, re.M))
+        return defined_by_eye(source)
     names, todo = set(), list(body)
     while todo:
         node = todo.pop()
@@ -195,6 +231,11 @@ def defined(source: str) -> set[str]:
         elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             todo += ast.iter_child_nodes(node)
     return names
+
+
+def defined_by_eye(source: str) -> set[str]:
+    """Functions and classes at the beginning of a line."""
+    return set(re.findall(r"^(?:def|class) (\w+)", source, re.M))
 
 
 def extras(found: dict[str, int], cells: list[Cell], doubles: dict[int, str], order: list[str]) -> dict[str, list]:

@@ -55,7 +55,7 @@ def child(role: str, level: int, shell, sockets: list[socket.socket]) -> None:
     else:
         os.chdir(scratch)
         os.environ.update(HOME=scratch, TMPDIR=scratch, IPYTHONDIR=scratch)
-    student.supervise(shell, job, host, checks, lock_for(level, role, scratch))
+    student.supervise(shell, job, host, checks, lock_for(level, role, scratch), first=level >= 3)
 
 
 def import_library(also_widgets: bool) -> None:

@@ -30,11 +30,15 @@ from .shell import CellTooLong, Shell, describe
 MOST_ITEMS = 100_000
 
 
-def supervise(shell: Shell, job: dict, host: socket.socket, checks: list[socket.socket], lock) -> None:
-    """Process 1: start the runner, collect what the cells left, send it, and stay until the host hangs up."""
+def supervise(shell: Shell, job: dict, host: socket.socket, checks: list[socket.socket], lock, first: bool) -> None:
+    """Process 1: start the runner, collect what the cells left, send it, and stay until the host hangs up.
+
+    first: it is process 1 of a namespace of its own, where no signal reaches it but those that it handles: none.
+    """
     limits = Limits(**job["limits"])
     jail.guardian()
-    signal.signal(signal.SIGTERM, lambda *_: end_all())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if first else lambda *_: end_all())
     mine, theirs = socket.socketpair()
     if os.fork() == 0:
         try:
@@ -125,6 +129,9 @@ class Runner:
         """All cells; a check becomes a snapshot that answers calls."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)  # the server's own is a file that all submissions would share
+        os.close(nowhere)
         random.seed(self.seed)
         np.random.seed(self.seed)
         for cell in self.cells:

@@ -83,6 +83,8 @@ def _same(got: Any, want: Any, rtol: float, atol: float) -> bool:
         return False
     if isinstance(want, float) and math.isnan(want):
         return isinstance(got, float) and math.isnan(got)
+    if isinstance(want, float) and math.isinf(want):  # a tolerance that is relative to infinity allows everything
+        return got == want
     return got == want or abs(got - want) <= atol + rtol * abs(want)
 
 
@@ -102,7 +104,8 @@ def _array_difference(got: Any, want: np.ndarray, rtol: float, atol: float) -> s
     with np.errstate(all="ignore"):
         wide = np.promote_types(np.promote_types(array.dtype, want.dtype), np.float64)
         gap = np.abs(array.astype(wide) - want.astype(wide))
-        good = (gap <= atol + rtol * np.abs(want.astype(wide))) | (array == want) | (np.isnan(array) & np.isnan(want))
+        near = np.isfinite(want) & (gap <= atol + rtol * np.abs(want.astype(wide)))
+        good = near | (array == want) | (np.isnan(array) & np.isnan(want))
     if good.all():
         return None
     if want.size <= 8:

@@ -129,7 +129,7 @@ def test_the_loop_by_command_line(empty_course):
     course.command("fetch_feedback", STAND_IN, person=here)
     course.exchange_step("FetchFeedback", "mistaken", STAND_IN)
     (mine,) = notebook.parent.glob("feedback/*/*.html")
-    assert "(Score: 10.0 / 10.0)" in plain_text(mine)
+    assert "(Score: 10 / 10)" in plain_text(mine)
     (theirs,) = course.work_of("mistaken", STAND_IN)[0].parent.glob("feedback/*/*.html")
     assert "kibibytes(1024, 2) gave 2.048, expected 2." in plain_text(theirs)
 

@@ -121,6 +121,14 @@ def test_no_shared_memory_for_a_sibling():
     assert "got -1" in second and "sibling" not in second, (first, second)
 
 
+def test_the_error_stream_is_nobody_elses():
+    """E37: what one submission writes to handle 2 the next one cannot read."""
+    assert graded("import os\nos.write(2, b'ANSWERS OF ADA')\n" + RIGHT).score == 2
+    spy = "import os\ntry:\n    print('found', os.pread(2, 1000, 0))\nexcept OSError as error:\n    print('nothing:', error)\n"
+    report = graded(spy + RIGHT)
+    assert report.score == 2 and "nothing:" in said(report) and "ANSWERS" not in said(report)
+
+
 def test_the_scratch_folder_starts_empty():
     """E35, S24: no start-up file, no module of the student's lies there before the first cell."""
     assert "files: []" in said(graded("import os\nprint('files:', [f for f in os.listdir('.') if not f.startswith('.')])\n" + RIGHT))

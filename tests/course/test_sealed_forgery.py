@@ -141,3 +141,44 @@ def test_the_students_side_never_gets_a_check():
     master = start_page()
     job = jobs(master, rebuild(master, cells_of(submission(master))), grader().limits, b"s", "00" * 32)
     assert "test_rng" not in str(job["student"]) and "np.ceil" not in str(job["student"]) and "expected" in str(job["judge"])
+
+
+TWO_LOOKS = """%%%% code set-up setup
+import numpy as np
+from mlsys import check
+%%%% md look-task task
+x
+%%%% code look-answer answer
+def cases():
+    ### BEGIN SOLUTION
+    return [{"rtol": 1e-3}]
+    ### END SOLUTION
+%%%% code look-check check 2
+for case in check.call(cases):
+    check.that(case["rtol"] < 1, "fair")
+    check.that(case["rtol"] > 0, "strict")
+    check.that(np.size(case) == 1, "small")
+"""
+LIAR = """
+class Liar:
+    looks, size = 0, 1
+    def __getitem__(self, key):
+        self.looks += 1
+        return {sequence}[self.looks - 1]
+def cases():
+    return [Liar()]
+"""
+
+
+@pytest.mark.parametrize("sequence", ["[-1, 1]", "[0.5, 0.5]"], ids=["changes", "lies about its size"])
+def test_an_object_says_the_same_at_each_look(sequence):
+    """S35: what a check has seen of an object stays so until it calls again, and nobody asks it how large it is."""
+    from sealed_kit import grade, submission
+
+    from grading.textform import from_text
+
+    master = from_text(TWO_LOOKS)
+    right = {"look-answer": "def cases():\n    return [{'rtol': 0.5}]\n"}
+    assert grade(master, submission(master, right)).score == 2
+    report = grade(master, submission(master, {"look-answer": LIAR.format(sequence=sequence)}))
+    assert report.score == 0 and not report.faults, report.checks

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sealed_kit import STAND_IN, Course, level, solution_of, stand_in, submission  # noqa: E402
 
 from grading.cells import role_of  # noqa: E402
+from grading.records.feedback import hidden_lines  # noqa: E402
 from grading.records.store import Store  # noqa: E402
 from grading.sealed.execute import Grader  # noqa: E402
 
@@ -123,3 +124,39 @@ def test_hidden_inputs_are_drawn_for_the_student(course, monkeypatch):
     store = Store(course.root / "grading" / "store")
     assert [seed.hex() for seed in seeds] == [store.seed(STAND_IN, student) for student in ("gil", "hal", "gil")]
     assert seeds[0] != seeds[1]
+
+
+SCRIPT = "Notes.\n\n<script>window.ran = 1</script>\n\n[a link](javascript:run()) <img src=x onerror='run()'> $a^2$"
+
+
+def test_nothing_of_a_student_runs_in_formgrader(course):
+    """Formgrader's page is made by nbconvert with the course's settings; text cells are cleaned on their way."""
+    from nbconvert.exporters import HTMLExporter
+    from nbgrader.server_extensions.formgrader import handlers
+
+    notebook = submission(stand_in(), RIGHT | {"row-means-why": SCRIPT})
+    notebook.cells.insert(2, nbformat.v4.new_markdown_cell(SCRIPT))
+    submit(course, "ida", nbformat.writes(notebook).encode())
+    autograde(course, "ida")
+    graded = nbformat.read(course.path_of("autograded", "ida", STAND_IN) / f"{STAND_IN}.ipynb", as_version=4)
+    assert sum("<script>window.ran" in cell.source for cell in graded.cells) == 2
+    config = course.config()
+    config.HTMLExporter.update(template_name="formgrade", extra_template_basedirs=[handlers.template_path])
+    html, _ = HTMLExporter(config=config).from_notebook_node(graded, {"index": 0, "total": 1})
+    assert html.count("Notes.") == 2 and html.count("<msup>") == 2
+    assert not any(words in html for words in ("<script>window.ran", "javascript:run", "onerror"))
+
+
+def test_generate_feedback_gives_nothing_away(course):
+    """nbgrader's own command, which Formgrader's button calls, writes our page: no hidden test, the hint, marks by hand."""
+    wrong = RIGHT | {"kibibytes-answer": "def kibibytes(n, itemsize):\n    return n * itemsize / 1024 or 1\n", "row-means-why": SCRIPT}
+    submit(course, "jon", nbformat.writes(submission(stand_in(), wrong)).encode())
+    autograde(course, "jon")
+    with course.gradebook() as book:
+        mark = book.find_grade("row-means-why", STAND_IN, STAND_IN, "jon")
+        mark.manual_score, mark.needs_manual_grade = 1, False
+        book.db.commit()
+    course.do("generate_feedback", STAND_IN, "jon")
+    page = (course.path_of("feedback", "jon", STAND_IN) / f"{STAND_IN}.html").read_text(encoding="utf-8")
+    assert "(Score: 6 / 10)" in page and "inputs that you have not seen" in page and "1 of 2 points" in page
+    assert not any(line in page for line in hidden_lines(stand_in())) and "<script" not in page

@@ -20,6 +20,7 @@ from sealed_kit import (  # noqa: E402
     TIGHT,
     USUAL,
     both,
+    grade,
     graded,
     level,
     points,
@@ -30,6 +31,7 @@ from sealed_kit import (  # noqa: E402
 )  # fmt: skip
 
 from grading.sealed import Grader, GraderUnavailable, groups  # noqa: E402
+from grading.textform import from_text  # noqa: E402
 
 pytestmark = pytest.mark.skipif(level() < 2, reason="no isolation level holds on this machine")
 level_three = pytest.mark.skipif(level() < 3, reason=f"needs isolation level 3, this machine reaches {level()}")
@@ -167,3 +169,61 @@ def test_the_batch_goes_on():
     """After all of that a plain answer is graded as ever, and no process of a submission is left."""
     assert graded(RIGHT).score == 2
     assert not [p for p in os.listdir("/tmp") if p.startswith("submission-")]
+
+
+TWO = """%%%% code set-up setup
+from mlsys import check
+%%%% md first-task task
+x
+%%%% code first-answer answer
+def first(n):
+    ### BEGIN SOLUTION
+    return n
+    ### END SOLUTION
+%%%% code first-check check 2
+count = check.call(first, 3)
+for _ in range(count if isinstance(count, int) else 0):
+    pass
+check.close(check.call(first, count), 3, "first")
+%%%% md second-task task
+x
+%%%% code second-answer answer
+def second(n):
+    ### BEGIN SOLUTION
+    return n
+    ### END SOLUTION
+%%%% code second-check check 3
+check.close(second(4), 4, "second(4)")
+"""
+
+
+USES_UP = {"time": "10**15", "depth": "[" * 31 + "]" * 31, "size": "__import__('numpy').zeros((64 << 20) - 200, 'u1')"}
+
+
+@pytest.mark.parametrize("what", list(USES_UP))
+def test_what_a_check_uses_up_is_not_missing_in_the_next(what):
+    """R29: data that the check cannot be through with, or cannot hand back, costs its own check and is no fault."""
+    master = from_text(TWO)
+    answers = {"first-answer": f"def first(n):\n    return {USES_UP[what]}\n", "second-answer": "def second(n):\n    return n\n"}
+    report = grade(master, submission(master, answers), TIGHT)
+    assert points(report) == {"first-check": 0, "second-check": 3} and not report.faults, report.checks
+
+
+@level_three
+@pytest.mark.parametrize("number", [2, 15])
+def test_the_guardian_takes_no_signal(number):
+    """R30: process 1 of a submission cannot be ended from within, so there is nothing to grade again."""
+    assert graded(f"import os\nos.kill(1, {number})\n" + RIGHT).score == 2
+
+
+def test_what_cells_define_is_looked_up_within_a_budget():
+    """R31: past so many characters a cell is read by eye, past so many comparisons none is alike."""
+    from grading.sealed import rebuild
+    from grading.sealed.reading import Cell
+
+    long = Cell("code", "x = 1\n" * (rebuild.MOST_PARSED // 6) + "def f(): pass\n")
+    seen = rebuild.Seen([Cell("code", "y = 1\ndef g(): pass"), long])
+    assert seen.defines(0) == {"y", "g"} and seen.defines(1) == {"f"}
+    assert seen.likeness("y = 1\ndef g(): pass", 0) == 1
+    seen.left = 0
+    assert seen.likeness("y = 1\ndef g(): pass", 0) == 0

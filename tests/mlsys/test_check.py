@@ -148,3 +148,11 @@ def test_unknown_hint_is_an_error_of_the_author():
 def test_show_is_one_short_line():
     for value in (list(range(500)), {"k" * 200: 1}, np.zeros((9, 9)), "é" * 300):
         assert len(show(value)) <= 80 and "\n" not in show(value)
+
+
+@pytest.mark.parametrize("got", [5.0, -np.inf, np.nan])
+def test_only_infinity_equals_infinity(got):
+    """A tolerance that is relative to infinity would allow every number."""
+    assert difference(np.inf, np.inf) is None and difference(got, np.inf) is not None
+    assert difference(np.array([1, np.inf]), np.array([1, np.inf])) is None
+    assert difference(np.array([1, got]), np.array([1, np.inf])) is not None
