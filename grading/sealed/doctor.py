@@ -80,10 +80,13 @@ def facts() -> tuple[str, ...]:
     """What the machine has, in words."""
     landlock = jail.landlock_version() if platform.system() == "Linux" else 0
     account = "root (students' code runs as an ordinary account)" if os.getuid() == 0 else "an ordinary account"
-    return (
+    found = [
         f"{platform.system()} {platform.release()} on {platform.machine()}, started as {account}.",
         f"bubblewrap: {'here' if bubblewrap() else 'missing'}. Landlock: {f'version {landlock}' if landlock else 'missing'}.",
-    )
+    ]
+    if 0 < landlock < 6:
+        found.append("This Landlock keeps no signals in: at level 2 a submission could end one that is graded beside it, so use --jobs 1.")
+    return tuple(found)
 
 
 def probe_master():
