@@ -6,6 +6,7 @@ next run goes on from them: it publishes what is written, writes what is staged,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,24 +14,29 @@ from pathlib import Path
 import nbformat
 import sqlalchemy.exc
 
+from ..sealed.reading import Unreadable, cells_of_bytes
+from ..sealed.rebuild import same_text
 from . import workers
 from .backup import back_up
 from .collect import Collected, clear_staging, collect
+from .feedback import visible
 from .ledger import Job, Ledger, Mark, differences, matches
 from .lock import only_one
 from .places import Places, put_json
 from .publish import is_published, keep_notebooks, publish
 from .register import register
-from .results import grader_version, has_fault, missing, points, staged, tests_hash
+from .results import graded_cells, grader_version, has_fault, missing, points, staged, tests_hash
 from .store import Receipt, Store
 
 
 @dataclass
 class Line:
-    """What a batch did with one student."""
+    """What a batch did with one student. got, most, before: points by checks, before marks by hand and late penalties."""
 
     student: str
-    state: str = ""  # "graded", "done" before, "kept" (results from before), "held" (waits for --yes) or "not written"
+    state: str = ""  # graded, done (before), kept (results from before), held (for --yes), not written, lost
+    version: str = ""  # "new": nothing was there before; "new version": handed in again; else that of the last row
+    ran: bool = False  # whether it was graded in this run
     got: float | None = None
     most: float = 0.0
     before: float | None = None  # if the gradebook had another score
@@ -48,6 +54,7 @@ class Outcome:
     lines: dict[str, Line]
     collected: Collected
     graded: int = 0  # notebooks that a worker graded in this run
+    penalties: list[str] = field(default_factory=list)  # students whose late penalty changed, and nothing else
     backup: Path | None = None
 
     @property
@@ -114,7 +121,9 @@ class Batch:
         self.masters = {name: path.read_text(encoding="utf-8") for name, path in masters.items()}
         self.parsed = {name: nbformat.reads(text, as_version=4) for name, text in self.masters.items()}
         self.tests = tests_hash(masters)
+        self.texts = ledger.texts(wish.assignment)
         self.have, self.rows = ledger.scores(wish.assignment), ledger.rows(wish.assignment)
+        self.off = ledger.penalties(wish.assignment)
         self.receipts = self.store.latest(wish.assignment)
         self.late = late_plugin(places)
         lines = {student: Line(student) for student in sorted({*self.receipts, *self.have})}
@@ -132,13 +141,17 @@ class Batch:
             job = self.jobs.get(student)
             if job is None:
                 line.review.append("has scores in the gradebook, but no submission was found")
-                line.state, line.got = "done", total(self.have[student])
+                line.state, line.got = "lost", total(self.have[student])
                 continue
             line.review += [
                 *job.receipt.notes,
                 *(f"{name or 'it'} refused: {why}" for name, why in job.receipt.refused.items()),
             ]
             row = self.rows.get(student, [None])[-1]
+            if row:
+                line.version = "new version" if row.submission != job.receipt.content else ""
+            elif all(mark.auto is mark.manual is None for mark in self.have.get(student, {}).values()):
+                line.version = "new"
             if (
                 row
                 and row.key == job.key
@@ -155,12 +168,17 @@ class Batch:
         done, number = len(self.outcome.lines) - len(todo), len(self.outcome.lines)
         for job, results in self.grade(todo, make):
             put_json(self.staged_at(job), results)
+            self.outcome.lines[job.student].ran = True
             self.settle(job, results, None, held)
             done += 1
             step(done, number, job.student)
+        held.sort(key=lambda part: part[0].student)
         if held and (self.wish.yes or ask([self.outcome.lines[job.student] for job, *_ in held])):
             for job, results, again in held:
                 self.write(job, results, again)
+        kept = [job for name, job in self.jobs.items() if self.outcome.lines[name].state in ("done", "held")]
+        receipts = {job.student: job.receipt for job in kept}
+        self.outcome.penalties = self.ledger.penalize(self.wish.assignment, receipts, self.late)
         keys = {job.key for job in self.jobs.values()}
         for path in (self.places.staging / "results" / self.wish.assignment).glob("*.json"):
             if path.stem not in keys:  # of a version that a newer one has replaced
@@ -223,18 +241,34 @@ class Batch:
                 yield workers.Task(job.key, job.student, name, text, content, job.seed, self.version)
 
     def named(self, job: Job, results: dict[str, dict]) -> dict[str, dict]:
-        """The results, with a note on each notebook that came under another name, and on each that was not wanted."""
+        """The results, with a note on each notebook that came under another name, was not wanted or has other checks."""
         used = set()
         for name, result in results.items():
             file = self.notebook_of(job.receipt, name)
             if file and file != f"{name}.ipynb":
                 result["repairs"] = [*result["repairs"], f"{file} was taken for {name}.ipynb."]
+            if other := file and not result["problem"] and self.other_checks(name, job.receipt.files[file]):
+                note = f"Checks with other text than the assignment's: {', '.join(other)}. The assignment's own ran."
+                result["repairs"] = [*result["repairs"], note]
             used.add(file)
         left = [file for file in job.receipt.files if file.lower().endswith(".ipynb") and file not in used]
         if left:
             first = next(iter(results.values()))
             first["repairs"] = [*first["repairs"], f"Also handed in, and not graded: {', '.join(left)}."]
         return keep_notebooks(self.places, self.store, job, results)
+
+    def other_checks(self, name: str, file: str) -> list[str]:
+        """Checks whose text in a submission is neither the one in source/ nor the one that nbgrader last printed."""
+        try:
+            handed = {cell.grade_id or cell.cell_id: cell.text for cell in cells_of_bytes(self.store.get(file))}
+        except (Unreadable, RecursionError):
+            return []
+        ours = {
+            cell.metadata.get("nbgrader", {}).get("grade_id"): visible(cell.source) for cell in self.parsed[name].cells
+        }
+        checks = [check for check in graded_cells(self.parsed[name]) if check in handed]
+        known = {check: (ours[check], visible(self.texts.get((name, check), ""))) for check in checks}
+        return [check for check in checks if not any(same_text(handed[check], text) for text in known[check])]
 
     # ---- where results go ------------------------------------------------------------------------------------------
 
@@ -247,6 +281,7 @@ class Batch:
         if line.changes and not is_new:
             line.state, line.results = "held", results
             line.got, line.before = points(results), total(have)
+            describe(line)
             held.append((job, results, again))
         else:
             self.write(job, results, again)
@@ -291,10 +326,19 @@ def describe(line: Line) -> None:
             why = f" ({result['problem']})" if result["problem"] else ""
             line.review.append(f"the grader could not decide {', '.join(faults)}{why}")
         if result["problem"] and not faults:
-            line.review.append(result["problem"])
+            line.review.append(first_sentence(result["problem"]))
         if result["level"] == 1:
             line.review.append("graded without a sandbox")
         line.told += result["repairs"]
+
+
+def first_sentence(text: str) -> str:
+    """What is so, without what a student should do, which stands in the sentences behind.
+
+    >>> first_sentence("The file is empty, so it is not a notebook. Open it in JupyterLab.")
+    'The file is empty, so it is not a notebook'
+    """
+    return re.split(r"\.(?:\s+(?=[A-Z])|\s*$)", text, maxsplit=1)[0]
 
 
 def total(have: dict[tuple[str, str], Mark]) -> float:

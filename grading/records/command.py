@@ -7,11 +7,14 @@ import sys
 import time
 import warnings
 
+from mlsys.units import plural
+
 from ..sealed.execute import GraderUnavailable
 from .batch import Wish, run_batch
 from .feedback import write_feedback
 from .places import places_of
-from .report import Class, Progress, differences_text, plot, table
+from .publish import released
+from .report import Class, Progress, differences_text, plot, put_right, table, wrapped
 
 
 def grade_command(args, make=None) -> int:
@@ -30,14 +33,21 @@ def grade_command(args, make=None) -> int:
         args.wait,
     )
     progress = Progress()
-    told: dict = {}
+    told: dict = {"asked": False}
 
     def after(batch) -> None:
-        book = batch.ledger
-        told["class"] = Class(
-            book.scores(args.assignment), book.cells(args.assignment), book.penalties(args.assignment)
-        )
+        book, cells = batch.ledger, batch.ledger.cells(args.assignment)
+        told["before"] = Class(batch.have, cells, batch.off)
+        told["after"] = Class(book.scores(args.assignment), cells, book.penalties(args.assignment))
         told["pages"] = 0 if args.no_feedback else write_feedback(batch)
+
+    def ask(lines) -> bool:
+        """Show what a re-grade changes, and ask on a terminal."""
+        told["asked"] = sys.stdin.isatty()
+        if not told["asked"]:
+            return False
+        print(f"\nThe re-grade changes the scores of {plural(len(lines), 'student')}:\n" + differences_text(lines))
+        return input("Write them? [y/N] ").strip().lower() in ("y", "yes")
 
     try:
         outcome = run_batch(places, wish, make or opener(args.level), print, progress, ask, after=after)
@@ -52,28 +62,47 @@ def grade_command(args, make=None) -> int:
             raise
         print("The disk is full. Nothing half was written; make room and run the command again.", file=sys.stderr)
         return 1
-    collected = outcome.collected
-    print(f"Collected {len(collected.new)} new versions of {args.assignment}; {len(outcome.lines)} submissions in all.")
+    report(outcome, places, told, not args.no_feedback, time.monotonic() - started)
+    return 1 if outcome.held or outcome.failed else 0
+
+
+def report(outcome, places, told: dict, feedback: bool, seconds: float) -> None:
+    """Print what a batch did. told: the class before and after, pages that were written, whether the lecturer was asked."""
+    collected, assignment, lines = outcome.collected, outcome.assignment, list(outcome.lines.values())
+    there = [line for line in lines if line.state != "lost"]
+    ran = sum(line.ran for line in there)
+    new = plural(len(collected.new), "new version")
+    print(f"Collected {new} of {assignment}; {plural(len(there), 'submission')} in all.")
     for student, name, why in collected.refused:
-        print(f"Refused: {student} {name}: {why}".replace(" :", ":"))
+        print(wrapped(f"Refused: {student} {name}: {why}".replace(" :", ":")))
     if outcome.backup:
         print(f"Backed up the gradebook to grading/backups/{outcome.backup.name}.")
-    if outcome.lines:
-        print("\n" + table(outcome, told["class"]) + "\n")
-        picture = plot(outcome, told["class"], places.reports / f"{args.assignment}.png")
+    if lines:
+        print("\n" + table(outcome, told["before"], told["after"]) + "\n")
+        if text := put_right(outcome):
+            print(text + "\n")
+        picture = plot(outcome, told["after"], places.reports / f"{assignment}.png")
         print(f"Points of the class: grading/reports/{picture.name}")
-    if not args.no_feedback:
-        print(f"Wrote {told['pages']} feedback pages below grading/feedback/.")
-    number = sum(line.state == "graded" for line in outcome.lines.values())
-    print(f"Graded {number} submissions in {time.monotonic() - started:.0f} s; "
-          f"{sum(line.state == 'done' for line in outcome.lines.values())} were done before.")  # fmt: skip
-    if outcome.held:
-        print(f"\nThe re-grade changes {len(outcome.held)} scores, and none of these was written:")
+    if feedback:
+        print(f"Wrote {plural(told['pages'], 'feedback page')} below grading/feedback/.")
+        out, behind = released(places, assignment)
+        if out and behind:
+            state = "is not handed out as it is" if behind == 1 else "are not handed out as they are"
+            print(wrapped(f"{plural(behind, 'page')} {state}: run nbgrader release_feedback {assignment} again."))
+    done = len(there) - ran
+    were = "was" if done == 1 else "were"
+    print(f"Graded {plural(ran, 'submission')} in {seconds:.0f} s; {done} {were} done before.")
+    if outcome.penalties:
+        print(f"Late penalties of {plural(len(outcome.penalties), 'student')} were worked out anew.")
+    held = plural(len(outcome.held), "student")
+    if outcome.held and told["asked"]:
+        print("\nThe changes above were not written. Run the command again with --yes to write them.")
+    elif outcome.held:
+        print(f"\nThe re-grade changes the scores of {held}, and none of it was written:")
         print(differences_text(outcome.held))
         print("Run the command again with --yes to write them.")
     if outcome.failed:
-        print(f"{len(outcome.failed)} submissions could not be written; run the command again.")
-    return 1 if outcome.held or outcome.failed else 0
+        print(f"{plural(len(outcome.failed), 'submission')} could not be written; run the command again.")
 
 
 def opener(level: str):
@@ -83,11 +112,3 @@ def opener(level: str):
     from .workers import sealed_grader
 
     return partial(sealed_grader, int(level) if level.isdigit() else level)
-
-
-def ask(lines) -> bool:
-    """Show what a re-grade changes, and ask on a terminal."""
-    if not sys.stdin.isatty():
-        return False
-    print("\nThe re-grade changes these scores:\n" + differences_text(lines))
-    return input("Write them? [y/N] ").strip().lower() in ("y", "yes")

@@ -14,6 +14,7 @@ import hmac
 import html
 import io
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from ..sealed.report import FAULT, PASS
 from .formulas import MATH, MAX_TEX, formula, is_math
 from .ledger import Mark
 from .places import put_bytes
+from .reading import time_of
 from .store import Receipt, Store
 
 SECRET = "submission_secret.txt"
@@ -32,7 +34,9 @@ HIDDEN = re.compile(r"(?ms)^[^\n]*### BEGIN HIDDEN TESTS.*?(^[^\n]*### END HIDDE
 PATHS = re.compile(r"(?<![\w.:/~])(?:[A-Za-z]:[\\/]|[\\/])(?:[^\s\\/'\"<>|:]+[\\/])+([^\s\\/'\"<>|:]*)")
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+SIGN = re.compile(r"[^\w ]|_|(?<= ) ")  # a run of spaces is slow too
 MAX_TEXT, MAX_PIXELS = 20_000, 4_000_000
+MAX_WORK = 20_000  # of `work_of`: 0.6 s on one core with the slowest of some 10,000 texts made to be slow
 TAGS = (
     "p br hr h1 h2 h3 h4 h5 h6 ul ol li strong em b i s del code pre blockquote table thead tbody tr th td sub sup "
     "details summary a span"
@@ -51,6 +55,23 @@ mtd[columnalign=left] { text-align: left; justify-items: start; } mtd[columnalig
 mtd[columnalign=right] { text-align: right; justify-items: end; padding-right: 0; }
 """
 UNSEEN = "A check with inputs that you have not seen did not pass."
+
+
+@dataclass
+class Left:
+    """What a student's part of one page may still cost; what is past it is shown as plain text, or named."""
+
+    work: int = MAX_WORK
+    pixels: int = 3 * MAX_PIXELS
+
+
+def work_of(markdown: str) -> int:
+    """What formatting a text may cost: a little for each letter, four times that for each sign that may be markup.
+
+    >>> work_of("two words"), work_of("**<b>**")
+    (59, 75)
+    """
+    return 50 + len(markdown) + 3 * len(SIGN.findall(markdown))
 
 
 def visible(source: str) -> str:
@@ -83,15 +104,39 @@ def clean(text: str, secrets: set[str] = frozenset()) -> str:
     if any(secret in text for secret in secrets):
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, "[withheld]")
-    text = PATHS.sub(lambda match: "…/" + match[1], text)
-    if len(text) > MAX_TEXT:
-        text = text[:MAX_TEXT] + f"\n[{len(text) - MAX_TEXT} more characters]"
-    return text
+    return _cut(PATHS.sub(lambda match: "…/" + match[1], text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + f"\n[{len(text) - MAX_TEXT} more characters]"
+
+
+def _printed(source: str) -> str:
+    """A cell's text without control characters, and in characters that a file can hold."""
+    return CONTROL.sub("", source).encode("utf-8", "replace").decode("utf-8")
+
+
+def unformatted(source: str) -> str:
+    """A cell's text as it was typed."""
+    return f"<pre>{html.escape(_cut(_printed(source)))}</pre>"
 
 
 @lru_cache(512)
 def formatted(markdown: str) -> str:
-    """Formatted text as HTML of an allow-list: no script, handler, style, picture or frame; formulas as MathML."""
+    """Formatted text as HTML of an allow-list: no script, handler, style, picture or frame; formulas as MathML.
+
+    A text that is too much work, or that the converter cannot take, such as one with an attached picture, is shown as
+    it was typed.
+    """
+    if work_of(markdown) > MAX_WORK:
+        return unformatted(markdown)
+    try:
+        return _formatted(_printed(markdown))
+    except Exception:  # it fails in several ways, and none of them may keep a page
+        return unformatted(markdown)
+
+
+def _formatted(markdown: str) -> str:
     import bleach
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
@@ -112,9 +157,10 @@ def formatted(markdown: str) -> str:
             tex = f"\\begin{{{name}}}{body}\\end{{{name}}}"
             return self.math(tex, "block") or super().latex_environment(name, body)
 
-    page = MarkdownWithMath(renderer=Renderer(escape=False, exclude_anchor_links=True)).render(
-        CONTROL.sub("", markdown)
-    )
+        def block_code(self, code: str, info: str | None = None) -> str:  # no colours: a lexer can take for ever
+            return super().block_code(code)
+
+    page = MarkdownWithMath(renderer=Renderer(escape=False, exclude_anchor_links=True)).render(markdown)
     attributes = {"a": _is_web_link, "details": ["open"]} | dict.fromkeys(MATH, is_math)
     return bleach.clean(page, tags=[*TAGS, *MATH], attributes=attributes, strip=True)
 
@@ -124,15 +170,19 @@ def _is_web_link(tag: str, name: str, value: str) -> bool:
     return name == "href" and value.startswith(("https://", "http://"))
 
 
-def picture(data: str) -> str:
+def picture(data: str, left: Left | None = None) -> str:
     """A PNG as an image tag: decoded, measured and written again; empty if it is none."""
     from PIL import Image
 
+    left = left or Left()
     try:
         content = base64.b64decode(data, validate=False)
         with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
             if image.width * image.height > MAX_PIXELS:
                 return "<p>[a picture that is too large]</p>"
+            left.pixels -= image.width * image.height
+            if left.pixels < 0:
+                return "<p>[one picture too many]</p>"
             again = io.BytesIO()
             image.convert("RGBA").save(again, "PNG")
     except Exception:  # a broken picture fails in many ways, and none of them matters
@@ -140,7 +190,7 @@ def picture(data: str) -> str:
     return f'<img alt="output" src="data:image/png;base64,{base64.b64encode(again.getvalue()).decode()}">'
 
 
-def outputs(cell: NotebookNode, secrets: set[str]) -> str:
+def outputs(cell: NotebookNode, secrets: set[str], left: Left) -> str:
     """What a cell left: text and pictures. A widget shows the picture that it leaves beside itself."""
     parts = []
     for output in cell.get("outputs", []):
@@ -150,7 +200,7 @@ def outputs(cell: NotebookNode, secrets: set[str]) -> str:
         elif kind == "error":
             parts.append(_pre(clean(f"{output.get('ename')}: {output.get('evalue')}", secrets)))
         elif "image/png" in data:
-            parts.append(picture(_text(data["image/png"])))
+            parts.append(picture(_text(data["image/png"]), left))
         elif "text/plain" in data:
             parts.append(_pre(clean(_text(data["text/plain"]), secrets)))
     return "".join(parts)
@@ -185,7 +235,8 @@ def page(
     late: float = 0.0,
 ) -> str:
     """The feedback page of one notebook. marks and comments: by cell, as the gradebook has them; late: points off."""
-    secrets = hidden_lines(master)
+    secrets, left = hidden_lines(master), Left()
+    own = {cell.source for cell in master.cells}
     checks = {check["cell"]: check for check in result["checks"]}
     points = {
         cell.metadata.nbgrader.grade_id: float(cell.metadata.nbgrader.points)
@@ -205,13 +256,15 @@ def page(
         if name in checks:
             body.append(_check(checks[name], marks.get(name), secrets))
         elif cell.cell_type == "markdown":
-            body.append(formatted(cell.source))
+            work = 0 if cell.source in own else work_of(cell.source)
+            body.append(formatted(cell.source) if work <= left.work else unformatted(cell.source))
+            left.work -= work if work <= left.work else 0
         elif cell.cell_type == "code":
-            source = CONTROL.sub("", visible(cell.source)).encode("utf-8", "replace").decode("utf-8")
-            body.append(f"<pre><code>{html.escape(source)}</code></pre>{outputs(cell, secrets)}")
+            source = _printed(visible(cell.source))
+            body.append(f"<pre><code>{html.escape(source)}</code></pre>{outputs(cell, secrets, left)}")
         if name in points and name not in checks:
             mark = marks.get(name, Mark(None))
-            state = "not marked yet" if mark.waits else f"{mark.score:g} of {points[name]:g} points"
+            state = "not marked yet" if mark.waits else f"{mark.score:g} of {points[name]:g} points{_in_brackets(by_hand(mark))}"
             body.append(f'<section class="mark"><p><b>{html.escape(name)}</b>: {state}</p></section>')
         if comments.get(name):
             body.append(f'<section class="mark"><p>{html.escape(clean(comments[name]))}</p></section>')
@@ -226,11 +279,27 @@ def page(
     )
 
 
+def by_hand(mark: Mark | None, always: bool = False) -> str:
+    """What a person gave. always: whether the cell is one that no check decides.
+
+    >>> by_hand(Mark(0.0, 1.0)), by_hand(Mark(3.0, None, 1.5)), by_hand(Mark(3.0))
+    ('marked by hand', '1.5 extra by hand', '')
+    """
+    words = ["marked by hand"] * (always or mark is not None and mark.manual is not None)
+    if mark and mark.extra:
+        words.append(f"{mark.extra:g} extra by hand")
+    return ", ".join(words)
+
+
+def _in_brackets(words: str) -> str:
+    return f" ({words})" * bool(words)
+
+
 def _table(points: dict[str, float], checks: dict[str, dict], marks: dict[str, Mark]) -> str:
     rows = []
     for cell, most in points.items():
         mark, check = marks.get(cell), checks.get(cell)
-        outcome = check["outcome"] if check else "marked by hand"
+        outcome = "; ".join(filter(None, [check["outcome"] if check else "", by_hand(mark, check is None)]))
         waits = check is not None and check["points"] is None and (mark is None or mark.manual is None)
         score = mark.score if mark else (check["points"] or 0.0) if check else 0.0
         score = "open" if waits or check is None and mark is not None and mark.waits else f"{score:g}"
@@ -248,7 +317,7 @@ def _check(check: dict, mark: Mark | None, secrets: set[str]) -> str:
     score = mark.score if mark else check["points"]
     score = "open" if check["points"] is None and (mark is None or mark.manual is None) else f"{score or 0:g}"
     kind = "pass" if check["outcome"] == PASS else "lost"
-    head = f"{check['cell']}: {check['outcome']}, {score} of {check['max_points']:g} points"
+    head = f"{check['cell']}: {check['outcome']}, {score} of {check['max_points']:g} points{_in_brackets(by_hand(mark))}"
     text = told(check, secrets) if check["outcome"] != PASS else ""
     message = f"<pre>{html.escape(text)}</pre>" if text.strip() else ""
     return f'<section class="check {kind}"><p><b>{html.escape(head)}</b></p>{message}</section>'
@@ -298,4 +367,5 @@ def for_release(store: Store, receipt: Receipt) -> dict[str, bytes]:
     if not re.fullmatch(rb"[0-9a-f]{128}", secret) or len(set(secret)) < 10:
         parts = f"feedback\0{receipt.assignment}\0{receipt.student}\0{receipt.number}"
         secret = hmac.new(store.secret(), parts.encode(), "sha512").hexdigest().encode()
-    return {"timestamp.txt": f"{receipt.claimed or receipt.received}\n".encode(), SECRET: secret}
+    when = receipt.claimed if time_of(receipt.claimed) else receipt.received
+    return {"timestamp.txt": when.encode(), SECRET: secret}  # without an end of line, as nbgrader writes both

@@ -19,7 +19,7 @@ import sqlalchemy as sql
 from nbgrader import api
 from sqlalchemy.orm import Session, sessionmaker
 
-from .scores import write_scores
+from .scores import PART, penalty_of, save, seconds_late, stamp, write_scores
 from .store import Receipt, digest
 
 META = sql.MetaData()
@@ -224,6 +224,21 @@ class Ledger:
 
         return self.patiently(read)
 
+    def texts(self, assignment: str) -> dict[tuple[str, str], str]:
+        """(notebook, cell) -> text in the gradebook, which is that of the assignment as it was last printed."""
+
+        def read():
+            with self.transaction() as session:
+                found = session.execute(
+                    sql.select(api.Notebook.name, api.SourceCell.name, api.SourceCell.source)
+                    .join(api.SourceCell, api.SourceCell.notebook_id == api.Notebook.id)
+                    .join(api.Assignment, api.Assignment.id == api.Notebook.assignment_id)
+                    .where(api.Assignment.name == assignment)
+                )
+                return {(notebook, cell): text or "" for notebook, cell, text in found}
+
+        return self.patiently(read)
+
     # ---- writing ---------------------------------------------------------------------------------------------------
 
     def write(
@@ -246,6 +261,39 @@ class Ledger:
                 db.execute(DONE.insert().values(**row, **about, **when, results=json.dumps(results)))
 
         self.patiently(work)
+
+    def penalize(self, assignment: str, receipts: dict[str, Receipt], late) -> list[str]:
+        """Work the late penalties of scores that are there out anew, from student's receipts; whose changed.
+
+        They hang on the due date, extensions, the plug-in and marks by hand, none of which is in a row's key.
+        """
+        task, submission, part, grade = api.Assignment, api.SubmittedAssignment, api.SubmittedNotebook, api.Grade
+        marks = sql.func.coalesce(grade.manual_score, grade.auto_score, 0.0)
+        score = sql.func.sum(marks + sql.func.coalesce(grade.extra_credit, 0.0))
+        columns = (submission.student_id, submission.extension, task.duedate, part.id, part.late_submission_penalty)
+
+        def work():
+            with self.engine.begin() as db:
+                found = db.execute(
+                    sql.select(*columns, score)
+                    .join(submission, submission.assignment_id == task.id)
+                    .join(part, part.assignment_id == submission.id)
+                    .join(grade, grade.notebook_id == part.id)
+                    .where(task.name == assignment)
+                    .group_by(*columns)
+                ).all()
+                changed = {}
+                for student, extension, due, row, before, points in found:
+                    if student in receipts:
+                        late_s = seconds_late(stamp(receipts[student]), due, extension)
+                        penalty = penalty_of(late, student, points, late_s)
+                        if (penalty or 0.0) != (before or 0.0):
+                            changed[row] = student, penalty
+                new = [{"row": row, "late_submission_penalty": penalty} for row, (_, penalty) in changed.items()]
+                save(db, PART, [], new)
+                return sorted({student for student, _ in changed.values()})
+
+        return self.patiently(work)
 
 
 def differences(results: dict[str, dict], have: dict) -> list[tuple[str, float | None, float | None]]:

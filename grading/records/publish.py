@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 
 import nbformat
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from .collect import swap_in
+from .feedback import SECRET
 from .ledger import Job
 from .places import Places
+from .reading import time_of
 from .store import Store, digest
 
 
@@ -61,6 +64,24 @@ def publish(
     fresh.mkdir()
     for name, result in results.items():
         (fresh / f"{name}.ipynb").write_bytes(store.get(result["object"]))
-    if claimed:
-        (fresh / "timestamp.txt").write_text(claimed + "\n", encoding="utf-8")
+    when = time_of(claimed)
+    if when:  # in the one form that nbgrader reads as it is meant: another it may look up as a file
+        (fresh / "timestamp.txt").write_text(f"{when.isoformat(' ', 'microseconds')} UTC", encoding="utf-8")
     swap_in(fresh, places.autograded / student / assignment, places.staging)
+
+
+def released(places: Places, assignment: str) -> tuple[int, int]:
+    """Of the feedback pages of an assignment: how many `nbgrader release_feedback` handed out, how many it has not as they are.
+
+    It keeps a page in the exchange under a name that it makes from the submission's secret.
+    """
+    from nbgrader.utils import notebook_hash
+
+    out, behind, folder = 0, 0, places.inbound.parent / "feedback"
+    for page in places.feedback.glob(f"*/{assignment}/*.html"):
+        with contextlib.suppress(OSError, ValueError):
+            secret = (page.parent / SECRET).read_text(encoding="utf-8")
+            copy = folder / f"{notebook_hash(secret=secret, notebook_id=page.stem)}.html"
+            out += copy.is_file()
+            behind += not copy.is_file() or copy.read_bytes() != page.read_bytes()
+    return out, behind

@@ -6,16 +6,21 @@ Reading goes through one open handle a file, so a file cannot be swapped for a l
 from __future__ import annotations
 
 import os
+import re
 import stat
 import zipfile
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 MAX_FILE_BYTES = 8 * 2**20  # a notebook with figures has below 1 MB
 MAX_TOTAL_BYTES = 32 * 2**20
 MAX_FILES = 50
 SKIPPED = (".ipynb_checkpoints", "__pycache__", "__MACOSX", ".DS_Store")
+TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(\.[0-9]{1,6})?"
+    r" ?(?:UTC|Z|([+-])([0-9]{2}):?([0-9]{2}))?"
+)
 
 
 @dataclass
@@ -28,12 +33,15 @@ class Found:
     refused: dict[str, str] = field(default_factory=dict)
     arrived: str = ""
     notes: list[str] = field(default_factory=list)
+    doubtful: bool = False  # whose it is cannot be told, or it went away: it becomes no version of anybody's
 
     def take(self, name: str, content: bytes) -> None:
         """Add a file, or refuse it for its name or for what is there already."""
         reason = bad_name(name)
         if not reason and name.lower() in {other.lower() for other in self.files}:
             reason = "a second file has this name"
+        if not reason and any(inside(name, other) or inside(other, name) for other in self.files):
+            reason = "a file has the name of a folder"
         if not reason and len(self.files) >= MAX_FILES:
             reason = f"more than {MAX_FILES} files"
         if not reason and sum(map(len, self.files.values())) + len(content) > MAX_TOTAL_BYTES:
@@ -49,6 +57,28 @@ class Found:
             self.refused[printable(name)[:200]] = reason
 
 
+def time_of(text: str) -> datetime | None:
+    """A time as nbgrader writes it or in ISO 8601, in UTC and without a zone; None for any other text.
+
+    The only reader of times that come from a student: nbgrader's own takes the last word for the name of a file.
+
+    >>> str(time_of("2026-01-01 10:00:00.500000 UTC")), time_of("2026-01-01 10:00:00 /proc/self/mem")
+    ('2026-01-01 10:00:00.500000', None)
+    """
+    match = TIME.fullmatch(text)
+    if not match:
+        return None
+    date, clock, fraction, sign, hours, minutes = match.groups()
+    try:
+        when = datetime.fromisoformat(f"{date} {clock}") + timedelta(seconds=float(fraction or 0))
+        away = timedelta(hours=int(hours), minutes=int(minutes)) if sign else timedelta()
+        if away >= timedelta(days=1):
+            return None
+        return when + away if sign == "-" else when - away
+    except (ValueError, OverflowError):  # the 31st of February, or hours before the year 1
+        return None
+
+
 def printable(text: str) -> str:
     """A student's text without control characters and lone surrogates, for a message or a file.
 
@@ -56,6 +86,15 @@ def printable(text: str) -> str:
     'a?[31m'
     """
     return "".join(c if c.isprintable() else "?" for c in text).encode("utf-8", "replace").decode("utf-8")
+
+
+def inside(name: str, folder: str) -> bool:
+    """Whether a name is one below a folder, in capital or small letters.
+
+    >>> inside("data/points.csv", "Data"), inside("data.csv", "data")
+    (True, False)
+    """
+    return name.lower().startswith(folder.lower() + "/")
 
 
 def bad_name(name: str) -> str:
@@ -118,14 +157,23 @@ def read_file(folder: int, name: str) -> tuple[bytes, os.stat_result]:
         return content, about
 
 
-def read_folder(found: Found, path: Path) -> Found:
-    """Read all files below a folder into `found`, without following a link anywhere."""
+def read_folder(found: Found, path: Path, owner: int | None = None) -> Found:
+    """Read all files below a folder into `found`, without following a link anywhere.
+
+    owner: the account that the folder had when it was looked at; another one can have been put in its place since.
+    """
     if not hasattr(os, "O_NOFOLLOW"):
         return _read_folder_simply(found, path)
     try:
         top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         found.refuse(path.name, f"the folder cannot be read ({error.strerror})")
+        found.doubtful = isinstance(error, FileNotFoundError)
+        return found
+    if owner is not None and os.fstat(top).st_uid != owner:
+        os.close(top)
+        found.refuse(path.name, "another folder was put in its place")
+        found.doubtful = True
         return found
     newest, waiting, seen = 0.0, [("", top)], 0
     while waiting:
@@ -138,18 +186,20 @@ def read_folder(found: Found, path: Path) -> Found:
                     break
                 if name in SKIPPED:
                     continue
-                about = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                if stat.S_ISDIR(about.st_mode) and prefix.count("/") < 3:
-                    below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-                    waiting.append((f"{prefix}{name}/", below))
-                    continue
                 try:
+                    about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    if stat.S_ISDIR(about.st_mode) and prefix.count("/") < 3:
+                        below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                        waiting.append((f"{prefix}{name}/", below))
+                        continue
                     content, about = read_file(folder, name)
                     newest = max(newest, about.st_ctime)
                     found.take(prefix + name, content)
-                except (ValueError, OSError) as error:
+                except ValueError as error:
                     found.refuse(prefix + name, str(error))
-        except OSError as error:  # such as a folder that was swapped while it was read
+                except OSError as error:  # such as one that went away, or was swapped, while it was read
+                    found.refuse(prefix + name, f"it cannot be read ({error.strerror})")
+        except OSError as error:
             found.refuse(prefix or path.name, f"it cannot be read ({error.strerror})")
         finally:
             os.close(folder)
@@ -160,15 +210,18 @@ def read_folder(found: Found, path: Path) -> Found:
 
 def _read_folder_simply(found: Found, path: Path) -> Found:
     """The same on a system without O_NOFOLLOW (Windows): check, then read."""
-    for file in sorted(path.rglob("*")):
-        name = file.relative_to(path).as_posix()
-        if file.is_symlink():
-            found.refuse(name, "it is a link")
-        elif file.is_file() and ".ipynb_checkpoints" not in file.parts:
-            if file.stat().st_size > MAX_FILE_BYTES:
-                found.refuse(name, f"it has more than {MAX_FILE_BYTES >> 20} MB")
-            else:
-                found.take(name, file.read_bytes())
+    try:
+        for file in sorted(path.rglob("*")):
+            name = file.relative_to(path).as_posix()
+            if file.is_symlink():
+                found.refuse(name, "it is a link")
+            elif file.is_file() and ".ipynb_checkpoints" not in file.parts:
+                if file.stat().st_size > MAX_FILE_BYTES:
+                    found.refuse(name, f"it has more than {MAX_FILE_BYTES >> 20} MB")
+                else:
+                    found.take(name, file.read_bytes())
+    except OSError as error:
+        found.refuse(path.name, f"it cannot be read ({error.strerror})")
     return found
 
 
@@ -191,7 +244,9 @@ def read_zip(found: Found, path: Path) -> Found:
                     part in (".ipynb_checkpoints", "__MACOSX", ".DS_Store") for part in entry.filename.split("/")
                 ):
                     _read_entry(found, archive, entry, name)
-    except (ValueError, OSError, zipfile.BadZipFile, NotImplementedError) as error:
+    except OSError as error:
+        found.refuse(path.name, f"the zip cannot be read: {error.strerror or type(error).__name__}")
+    except Exception as error:  # a broken archive fails in many ways, all of them its own fault
         found.refuse(path.name, f"the zip cannot be read: {printable(str(error))}")
     return found
 
@@ -218,10 +273,13 @@ def _read_entry(found: Found, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, 
 
 def read_single(found: Found, path: Path) -> Found:
     """A notebook that lies alone."""
-    if path.is_symlink() or not path.is_file():
-        found.refuse(path.name, "it is a link or a special file")
-    elif path.stat().st_size > MAX_FILE_BYTES:
-        found.refuse(path.name, f"it has more than {MAX_FILE_BYTES >> 20} MB")
-    else:
-        found.take(path.name, path.read_bytes())
+    try:
+        if path.is_symlink() or not path.is_file():
+            found.refuse(path.name, "it is a link or a special file")
+        elif path.stat().st_size > MAX_FILE_BYTES:
+            found.refuse(path.name, f"it has more than {MAX_FILE_BYTES >> 20} MB")
+        else:
+            found.take(path.name, path.read_bytes())
+    except OSError as error:
+        found.refuse(path.name, f"it cannot be read ({error.strerror})")
     return found

@@ -6,12 +6,13 @@ the whole gradebook, which is most of the time that a small submission takes. Wh
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import sqlalchemy as sql
 from nbgrader import api
 from sqlalchemy.engine import Connection
 
+from .reading import time_of
 from .store import Receipt
 
 STUDENT, ASSIGNMENT, NOTEBOOK = api.Student.__table__, api.Assignment.__table__, api.Notebook.__table__
@@ -34,7 +35,7 @@ def write_scores(
         db.execute(STUDENT.insert().values(id=student))  # as nbgrader does it, for a student who is not in its list
     when = stamp(receipt)
     submission, extension = submission_of(db, task.id, student)
-    late_s = (when - task.duedate - (extension or when - when)).total_seconds() if when and task.duedate else 0.0
+    late_s = seconds_late(when, task.duedate, extension)
     for notebook in db.execute(sql.select(NOTEBOOK.c.id, NOTEBOOK.c.name).where(NOTEBOOK.c.assignment_id == task.id)).all():
         part = part_of(db, submission, notebook.id)
         cells = db.execute(sql.select(CELL.c.id, CELL.c.name, CELL.c.type).where(CELL.c.notebook_id == notebook.id)).all()
@@ -111,6 +112,11 @@ def save(db: Connection, table: sql.Table, new: list[dict], changed: list[dict])
         db.execute(table.update().where(table.c.id == sql.bindparam("row")).values(**columns), changed)
 
 
+def seconds_late(when: datetime | None, due: datetime | None, extension: timedelta | None) -> float:
+    """Seconds from the due date, with a student's extension, to the time of a submission."""
+    return (when - due - (extension or timedelta(0))).total_seconds() if when and due else 0.0
+
+
 def penalty_of(plugin, student: str, score: float, late_s: float) -> float | None:
     """Late penalty as nbgrader's own step gives it: never below zero, never above the score."""
     penalty = plugin.late_submission_penalty(student, score, late_s) if plugin and late_s > 0 else None
@@ -119,9 +125,4 @@ def penalty_of(plugin, student: str, score: float, late_s: float) -> float | Non
 
 def stamp(receipt: Receipt) -> datetime | None:
     """The time of a submission as nbgrader keeps it; None if there is none that can be read."""
-    from nbgrader.utils import parse_utc
-
-    try:
-        return parse_utc(receipt.claimed) if receipt.claimed else None
-    except (ValueError, OverflowError, TypeError):
-        return None
+    return time_of(receipt.claimed)

@@ -23,17 +23,25 @@ from grading.answers import read_answers  # noqa: E402
 from grading.cells import role_of  # noqa: E402
 from grading.records.batch import run_batch  # noqa: E402, F401
 from grading.records.feedback import (  # noqa: E402
+    MAX_PIXELS,
+    MAX_WORK,
     TAGS,
+    Left,
     clean,
+    for_release,
     formatted,
     hidden_lines,
     page,
+    picture,
+    unformatted,
     visible,
+    work_of,
     write_feedback,
 )
 from grading.records.formulas import MATH, MATH_VALUE, formula  # noqa: E402
 from grading.records.ledger import Mark  # noqa: E402
 from grading.records.results import fault, graded_cells, missing, plain  # noqa: E402
+from grading.records.store import Receipt, Store  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 PS01 = nbformat.read(ROOT / "source/ps01_foundations/ps01_foundations.ipynb", as_version=4)
@@ -191,6 +199,68 @@ def test_two_formulas_of_the_course_say_what_they_said():
     assert re.sub("<[^>]*>", "", limit).strip() == "so min(1,W·ilp/latency) is"
 
 
+SLOW = ["\\begin{x}", "<i><p>", "\\\\[", "a|b\n-|-\n", "_a_ ", "<ul><li>", "$a$", "x " * 9, "a  "]
+
+
+@pytest.mark.parametrize("unit", SLOW)
+def test_text_that_is_slow_to_format_is_shown_as_it_was_typed(unit):
+    """The limit is one of signs and letters, not of time: a page is the same on every machine."""
+    short, long = unit * 20, unit * 20_000
+    assert formatted(short) != unformatted(short)
+    content = formatted(long)
+    assert content == unformatted(long) and said(content).count(unit) >= 15_000 // len(unit)
+    assert f"[{len(long) - 20_000} more characters]" in content
+
+
+def test_a_page_formats_so_much_of_a_student_and_all_of_the_instructor():
+    own = [cell.source for cell in PS01.cells if cell.cell_type == "markdown"]
+    mine = [f"**{number}** " + "_a_ " * 100 for number in range(200)]
+    assert sum(map(work_of, mine)) > 5 * MAX_WORK > 5 * work_of(max(own, key=len))
+    book = new_notebook(cells=[new_markdown_cell(text) for pair in zip(mine, own * 9, strict=False) for text in pair])
+    content = page("ps01", PS01, book, EMPTY)
+    assert all(formatted(text) in content for text in own)
+    done = content.count("<em>a</em>") // 100
+    assert done == MAX_WORK // work_of(mine[0]) or done == MAX_WORK // work_of(mine[-1])
+    assert content.count("_a_ " * 100) == len(mine[: len(own) * 9]) - done
+
+
+def test_a_short_answer_behind_a_long_text_is_still_formatted():
+    book = new_notebook(cells=[new_markdown_cell("<b>" * 50_000), new_markdown_cell("It is **so**.")])
+    assert "<p>It is <strong>so</strong>.</p>" in page("ps01", PS01, book, EMPTY)
+
+
+def test_every_text_of_the_course_is_formatted():
+    for path in sorted((ROOT / "source").rglob("*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "markdown":
+                assert work_of(cell.source) <= MAX_WORK, (path.name, cell.id)
+
+
+def test_a_text_that_the_converter_refuses_stops_no_page():
+    """A picture that was pasted into a cell is one: nbconvert raises when it is not attached."""
+    book = new_notebook(cells=[new_markdown_cell("See ![it](attachment:it.png) <b>\ud800"), new_markdown_cell("**So.**")])
+    content = page("ps01", PS01, book, EMPTY)
+    assert "<pre>See ![it](attachment:it.png) &lt;b&gt;?</pre>" in content and "<strong>So.</strong>" in content
+
+
+def test_no_lexer_of_the_student_s_choice_reads_a_block_of_code():
+    assert formatted("```perl\n$x < 1\n```") == formatted("```\n$x < 1\n```") == "<pre><code>$x &lt; 1\n</code></pre>\n"
+
+
+def test_pictures_of_a_page_have_so_many_pixels_together():
+    side = int(MAX_PIXELS**0.5)
+    left, data = Left(), png(side, side)
+    kinds = ["<img" in picture(data, left) for _ in range(5)]
+    assert kinds == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("claimed, told", [("2026-01-01 10:00:00 UTC", True), ("2026-01-01 10:00:00 /proc/self/mem", False)])
+def test_the_time_for_release_is_one_that_nbgrader_reads(tmp_path, claimed, told):
+    receipt = Receipt(STAND_IN, "ana", 1, {}, "folder: ana", "2026-01-02T00:00:00+00:00", claimed=claimed)
+    content = for_release(Store(tmp_path), receipt)["timestamp.txt"].decode()
+    assert content == (claimed if told else "2026-01-02T00:00:00+00:00"), "no end of line, as nbgrader writes it"
+
+
 def test_what_is_no_formula_or_not_understood_stays_as_its_text():
     assert formatted("$30,000 or $25,000 or \\$20,000") == "<p>$30,000 or $25,000 or $20,000</p>\n"
     assert formatted("`$x$`") == "<p><code>$x$</code></p>\n"
@@ -209,8 +279,8 @@ def test_a_formula_that_would_take_long_stays_as_its_text():
     nested = r"\newenvironment{a}{\a\a}{}" + r"\def\a{\b\b}\def\b{x}\begin{a}\end{a}"
     for tex in (*deep, copies, nested):
         assert formula(tex, "inline") == "" and "<math" not in formatted(f"${tex}$"), tex[:40]
-    many = formatted("$x$ " * 20_000)
-    assert 100 < many.count("<math") < 1000 and many.count("$x$") + many.count("<math") == 20_000
+    many = formatted("$x$ " * 1_500)
+    assert 100 < many.count("<math") < 1000 and many.count("$x$") + many.count("<math") == 1_500
 
 
 def test_formatting_works_and_pictures_are_written_again():
@@ -258,6 +328,25 @@ def test_marks_and_comments_of_a_person_are_there(tmp_path):
     assert "(Score: 9.5 / 10)" in text and "1.5 of 2 points" in text and "Which case do you <mean>?" in text
     others = [name for name in ("ben", "cleo", "dan", "eve", "fay") if re.search(rf"\b{name}\b", text)]
     assert others == [] and "HIDDEN" not in text and "kibibytes(0, 8)" not in text
+
+
+def test_a_page_says_what_a_person_gave():
+    """Points for a check that did not pass, extra ones for one that did, and an essay; in the table and at the cell."""
+    cells = {"gradient-audit-check-sums": (0.0, "not attempted"), "row-column-check-matrix": (3.0, "pass"),
+             "conv-view-check-fold": (0.0, "wrong")}  # fmt: skip
+    most = graded_cells(PS01)
+    checks = [
+        {"cell": cell, "outcome": outcome, "points": points, "max_points": most[cell], "hidden": False, "message": ""}
+        for cell, (points, outcome) in cells.items()
+    ]
+    marks = {"gradient-audit-check-sums": Mark(0.0, 1.0), "row-column-check-matrix": Mark(3.0, None, 1.5),
+             "conv-view-check-fold": Mark(0.0)}  # fmt: skip
+    text = re.sub("<[^>]*>", "|", page("ps01", PS01, nbformat.from_dict(PS01), EMPTY | {"checks": checks}, marks))
+    sums, matrix, fold = (f"{most[cell]:g}" for cell in cells)
+    assert f"|not attempted; marked by hand||1 of {sums}|" in text
+    assert f"|pass; 1.5 extra by hand||4.5 of {matrix}|" in text and f"|wrong||0 of {fold}|" in text
+    assert f"not attempted, 1 of {sums} points (marked by hand)|" in text
+    assert f"pass, 4.5 of {matrix} points (1.5 extra by hand)|" in text and f"wrong, 0 of {fold} points|" in text
 
 
 def test_every_wrong_version_of_problem_set_one_gives_a_page():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import sqlite3
 import subprocess
@@ -154,27 +155,78 @@ def test_a_fault_of_the_grader_is_no_score_and_has_no_time(course):
         assert str(book.find_submission(STAND_IN, "gus").timestamp) == "2026-02-01 10:00:00"
 
 
-def test_late_penalties_are_nbgraders(course):
-    import datetime
+def late_by_share(course, share: float) -> None:
+    """Have nbgrader's configuration name a plug-in that takes a share of the score."""
+    name = f"Share{round(100 * share)}"
+    (course.root / f"{name.lower()}.py").write_text(
+        f"from nbgrader.plugins import BasePlugin\n\nclass {name}(BasePlugin):\n"
+        f"    def late_submission_penalty(self, student_id, score, total_seconds_late):\n        return score * {share}\n"
+    )
+    with open(course.root / "nbgrader_config.py", "a") as config:
+        config.write(f"\nsys.path.insert(0, here)\nc.AssignLatePenalties.plugin_class = '{name.lower()}.{name}'\n")
 
+
+def due(course, day: int) -> None:
     with course.gradebook() as book:
-        book.update_or_create_assignment(STAND_IN, duedate=datetime.datetime(2026, 1, 1))
-    config = course.root / "nbgrader_config.py"
-    (course.root / "half.py").write_text(
-        "from nbgrader.plugins import BasePlugin\n\nclass Half(BasePlugin):\n"
-        "    def late_submission_penalty(self, student_id, score, total_seconds_late):\n        return score / 2\n"
-    )
-    config.write_text(
-        config.read_text() + "\nsys.path.insert(0, here)\nc.AssignLatePenalties.plugin_class = 'half.Half'\n"
-    )
-    place = lay(course, "gus", RIGHT)
-    (place / "timestamp.txt").write_text("2026-01-02 10:00:00 UTC")
+        book.update_or_create_assignment(STAND_IN, duedate=datetime.datetime(2026, 1, day))
+
+
+def penalty(course, student: str) -> float | None:
+    with course.gradebook() as book:
+        return book.find_submission(STAND_IN, student).notebooks[0].late_submission_penalty
+
+
+def hand_in_late(course, student: str, answers: dict = RIGHT) -> None:
+    (lay(course, student, answers) / "timestamp.txt").write_text("2026-01-02 10:00:00 UTC")
+
+
+def test_late_penalties_are_nbgraders(course):
+    due(course, 1)
+    late_by_share(course, 0.5)
+    hand_in_late(course, "gus")
     grade(course.root)
-    with course.gradebook() as book:
-        (notebook,) = book.find_submission(STAND_IN, "gus").notebooks
-        assert notebook.late_submission_penalty == 4 and notebook.score == 8
-        (early,) = book.find_submission(STAND_IN, "ana").notebooks
-        assert early.late_submission_penalty is None
+    assert penalty(course, "gus") == 4 and scores(course)["gus"] == 8
+    assert penalty(course, "ana") is None
+
+
+def test_a_changed_due_date_extension_rule_or_mark_changes_the_penalty_and_runs_nothing(course):
+    due(course, 1)
+    late_by_share(course, 0.5)
+    hand_in_late(course, "gus")
+    hand_in_late(course, "hal", {})
+    grade(course.root)
+
+    def extend() -> None:
+        with course.gradebook() as book:
+            book.grant_extension(STAND_IN, "gus", days=5)
+
+    steps = (
+        (lambda: due(course, 3), None),
+        (lambda: due(course, 1), 4),
+        (lambda: late_by_share(course, 0.25), 2),
+        (lambda: mark(course, "gus", "row-means-why", 2), 2.5),
+        (extend, None),
+    )
+    for change, expected in steps:
+        change()
+        outcome, _ = grade(course.root)
+        assert outcome.graded == 0 and outcome.penalties == ["gus"] and not outcome.held
+        assert penalty(course, "gus") == expected
+        before = (course.root / "grading/gradebook.db").read_bytes()
+        assert grade(course.root)[0].penalties == []
+        assert (course.root / "grading/gradebook.db").read_bytes() == before
+
+
+def test_the_penalty_of_a_score_that_waits_is_that_of_the_score_that_is_there(course):
+    late_by_share(course, 0.5)
+    hand_in_late(course, "gus")
+    grade(course.root)
+    due(course, 1)
+    outcome = regrade(course)
+    assert "gus" in {line.student for line in outcome.held} and outcome.penalties == ["gus"]
+    assert (scores(course)["gus"], penalty(course, "gus")) == (8, 4)
+    regrade(course, yes=True)
+    assert (scores(course)["gus"], penalty(course, "gus")) == (7, 3.5)
 
 
 def test_a_notebook_under_another_name_and_none_at_all(course):
@@ -192,6 +244,27 @@ def test_a_notebook_under_another_name_and_none_at_all(course):
     )
     shown = nbformat.read(course.root / "grading/autograded/hal" / STAND_IN / NOTEBOOK, as_version=4)
     assert "Not graded" in shown.cells[0].source
+
+
+def test_checks_that_were_changed_are_named_and_ours_ran(course):
+    """Only where the text is neither the one in source/ nor the one that the gradebook has, which was handed out."""
+    assert all(not line.told for line in grade(course.root)[0].lines.values())
+    forged = nbformat.reads(handed_in(RIGHT | {"kibibytes-answer": WRONG_ANSWER}).decode(), as_version=4)
+    corrected = nbformat.reads(handed_in(RIGHT).decode(), as_version=4)
+    spaced = nbformat.reads(handed_in(RIGHT).decode(), as_version=4)
+    master = course.source(STAND_IN)[STAND_IN]
+    texts = ((forged, "pass"), (corrected, "assert True"), (master, "assert True"), (spaced, None))
+    for notebook, text in texts:
+        for cell in notebook.cells:
+            if cell.id == "kibibytes-check":
+                cell.source = text or cell.source + "  \n\n"
+    nbformat.write(master, course.root / "source" / STAND_IN / NOTEBOOK)
+    for student, notebook in (("gus", forged), ("hal", corrected), ("ida", spaced)):
+        lay(course, student, nbformat.writes(notebook).encode())
+    outcome, _ = grade(course.root)
+    told = ["Checks with other text than the assignment's: kibibytes-check. The assignment's own ran."]
+    assert [outcome.lines[name].told for name in ("gus", "hal", "ida")] == [told, [], []]
+    assert scores(course)["gus"] == 5
 
 
 def test_a_course_that_stock_nbgrader_left_half_graded(tmp_path):

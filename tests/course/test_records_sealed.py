@@ -11,16 +11,17 @@ import sys
 import time
 from pathlib import Path
 
+import nbformat
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from records_kit import RIGHT, STAND_IN, WRONG_ANSWER, Course, lay, stand_in  # noqa: E402
+from records_kit import RIGHT, STAND_IN, WRONG_ANSWER, Course, handed_in, lay, stand_in  # noqa: E402
 
 from grading.sealed.execute import Grader, GraderUnavailable  # noqa: E402
 
 pytestmark = pytest.mark.slow
-POINTS = {"ana": 8, "ben": 0, "cleo": 5, "hostile": 5, "broken": 0}
+POINTS = {"ana": 8, "ben": 0, "cleo": 5, "hostile": 5, "broken": 0, "forged": 5}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,9 @@ def course(has_sandbox, tmp_path):
     lay(course, "cleo", RIGHT | {"kibibytes-answer": WRONG_ANSWER})
     lay(course, "hostile", RIGHT | {"kibibytes-answer": "import os\nos._exit(0)"})
     lay(course, "broken", b"[" * 100_000)
+    forged = nbformat.reads(handed_in(RIGHT | {"kibibytes-answer": WRONG_ANSWER}).decode(), as_version=4)
+    next(cell for cell in forged.cells if cell.id == "kibibytes-check").source = "pass"
+    lay(course, "forged", nbformat.writes(forged).encode())
     return course
 
 
@@ -87,7 +91,9 @@ def test_a_class_through_the_sandbox(course, has_sandbox):
     assert {level for student, (_, level) in found.items() if student != "broken"} == {has_sandbox}
     page = (course.root / f"grading/feedback/cleo/{STAND_IN}/{STAND_IN}.html").read_text(encoding="utf-8")
     assert "gave" in page and "expected 2" in page and "kibibytes(0, 8)" not in page and str(course.root) not in page
-    assert "broken" in said and "needs review" in said
+    assert "needs review" in said and "ubmit it again" not in said, "the table speaks to the lecturer"
+    told = " ".join(said.split())  # however it is broken into lines
+    assert "new The file" in told and "forged: Checks with other text than the assignment's: kibibytes-check" in told
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
