@@ -89,18 +89,87 @@ def test_exhaustive_agrees_with_the_replay(space):
         assert np.allclose(exhaustive(sizes, times, caps), want)
 
 
-def test_least_times_agree_between_algorithms(space):
-    versions = [v for v in read_answers(ROOT / "tests/answers/ps01_foundations.py") if v.exercise == "recompute" and v.kind == "right"]
-    answers = [SOURCES["recompute-answer"], *(v.source for v in versions)]
-    assert len(answers) >= 3
-    for source in answers:
+def planners(space: dict) -> list:
+    """`place_checkpoints` of the solution and of each right version."""
+    beside = read_answers(ROOT / "tests/answers/ps01_foundations.py")
+    versions = [v for v in beside if v.exercise == "recompute" and v.kind == "right"]
+    found = []
+    for source in [SOURCES["recompute-answer"], *(v.source for v in versions)]:
         names = dict(space)
         exec(source, names)
+        found.append(names["place_checkpoints"])
+    return found
+
+
+def test_least_times_agree_between_algorithms(space):
+    plans = planners(space)
+    assert len(plans) >= 3
+    for plan in plans:
         for name, cap, least in least_times():
             sizes, times = chains(space)[name]
-            peak, extra = space["replay"](sizes, times, [int(i) for i in names["place_checkpoints"](sizes, times, cap)])
+            peak, extra = space["replay"](sizes, times, [int(i) for i in plan(sizes, times, cap)])
             assert peak <= cap
             assert math.isclose(extra, least, rel_tol=1e-6), (name, cap, extra, least)
+
+
+def drawn_chain(space: dict, cell: str, seed: int) -> dict:
+    """A namespace with the check's `drawn_chain`, its generator and how the check calls it."""
+    source = SOURCES[f"recompute-check-{cell}"]
+    names = {**space, "test_rng": np.random.default_rng((7, seed))}
+    exec(source[source.index("def drawn_chain") : source.index("for trial in range")], names)
+    names["drawn"] = eval(re.search(r"drawn_chain(\(\d+, [\d.]+\))\n", source)[1])
+    return names
+
+
+def test_least_times_of_drawn_chains_agree_between_algorithms(space):
+    plans = planners(space)
+    for cell, seed in (("within-half", 0), ("within-tenth", 0), ("within-tenth", 1)):
+        names = drawn_chain(space, cell, seed)
+        sizes, times, cap, least = names["drawn_chain"](*names["drawn"])
+        for plan in plans:
+            peak, extra = space["replay"](sizes, times, [int(i) for i in plan(sizes, times, cap)])
+            assert peak <= cap and math.isclose(extra, least, rel_tol=1e-9)
+
+
+def test_least_times_of_short_drawn_chains_are_exhaustive(space):
+    for seed in range(5):
+        names = drawn_chain(space, "within-half", seed)
+        sizes, times, cap, least = names["drawn_chain"](12, 0.5)
+        assert math.isclose(exhaustive(sizes, times, [cap])[0], least, rel_tol=1e-9)
+
+
+def test_chance_is_not_enough_on_long_chains(space):
+    """2,000 plans changed by chance do not pass what is drawn; dropping one at a time passes the first."""
+
+    def by_chance(sizes, times, cap, evaluations=2000):
+        last, rng, best = len(sizes) - 1, np.random.default_rng(1), (math.inf, math.inf)
+
+        def cost(keep):
+            peak, extra = space["replay"](sizes, times, keep)
+            return max(0, peak - cap), extra
+
+        for step in range(2, 9):
+            keep = set(range(step, last, step))
+            value = cost(keep)
+            for _ in range(evaluations // 7):
+                new = keep ^ set(rng.integers(1, last, rng.integers(1, 3)).tolist())
+                keep, value = min((new, cost(new)), (keep, value), key=lambda plan: plan[1])
+            best = min(best, value)
+        return best
+
+    def by_dropping(sizes, times, cap):
+        keep = set(range(1, len(sizes) - 1))
+        while space["replay"](sizes, times, keep)[0] > cap:
+            keep.remove(max(keep, key=lambda i: sizes[i] / times[i]))
+        return space["replay"](sizes, times, keep)
+
+    for cell, factor in (("within-half", 1.5), ("within-tenth", 1.1)):
+        names = drawn_chain(space, cell, 0)
+        sizes, times, cap, least = names["drawn_chain"](*names["drawn"])
+        over, extra = by_chance(sizes, times, cap)
+        assert over > 0 or extra > factor * least
+        if cell == "within-half":
+            assert by_dropping(sizes, times, cap)[1] <= factor * least
 
 
 def adafactor(torch, space, start, grads) -> np.ndarray:

@@ -141,4 +141,33 @@ def test_least_excesses_are_the_same_in_all_checks():
     def held(name: str) -> list[str]:
         return re.findall(r"0\.\d{9}", SOURCES[f"four-limits-check-{name}"])
 
-    assert held("near") == held("nearer") == held("least") and len(held("least")) == 8
+    assert held("limits") == held("near") == held("nearer") == held("least") and len(held("least")) == 8
+
+
+def test_one_plan_for_all_jobs_is_wasteful(space):
+    """One shape, with all the tokens that each job allows, is not within 1.5 times the least everywhere."""
+    least = {name: float(n) for name, n in re.findall(r'"([\w ]+)": (0\.\d{9})', SOURCES["four-limits-check-limits"])}
+    assert len(least) >= 4
+
+    def excess(shape, name: str) -> float:
+        layers, d, d_ff, kv = shape
+        model, job = llama(d, layers, d // 128, d_ff, kv_heads=kv, vocab=128_256, context=8192), space["JOBS"][name]
+        tokens = min(job["text_tokens"], job["flops"] / (training_flops(model, 1, 8192) / 8192))
+        plan = dict(layers=layers, d_model=d, d_ff=d_ff, kv_heads=kv, tokens=tokens)
+        return space["judge_size"](lambda job: plan, name, job)
+
+    for shape in [(4, 512, 1536, 1), (8, 1024, 3072, 1), (16, 2048, 6144, 2)]:
+        ratios = [excess(shape, name) / least[name] for name in space["JOBS"]]
+        assert max(ratios) > 1.5 and min(ratios) > 1, (shape, ratios)
+
+
+def test_truth_of_the_pieces_is_the_librarys(space):
+    source = SOURCES["six-faults-check-pieces"]
+    names = dict(space)
+    exec(source[source.index("def one_by_one") : source.index("for seed in test_rng.integers")], names)
+    weights, ids = space["make_weights"](3), [3, 14, 15, 9, 26]
+    right = names["one_by_one"](weights, ids, False, False, False)
+    assert np.allclose(right, library_logits(weights, ids), rtol=1e-5, atol=1e-5)
+    shallow = {**weights, "layers": weights["layers"][:1]}  # in one layer the last token has no future to see
+    faulty = names["one_by_one"](shallow, ids, True, True, True)[-1]
+    assert np.allclose(faulty, space["reported"](shallow, ids)[0][-1], rtol=1e-9)

@@ -89,6 +89,15 @@ def test_the_usual_rule_and_four_over_six_lose(space):
         assert plain > either > 1.05 * least and plain > 1.3 * least, name
 
 
+def test_the_librarys_own_rule_gets_no_point_for_writing(space):
+    def usual(x, importance, whole):
+        stored = nvfp4(x)
+        return stored.codes.reshape(x.shape), stored.scales
+
+    with pytest.raises(Exception, match="the largest number of a block becomes 6"):
+        exec(SOURCES["four-bits-check-plain"], {**space, "write_nvfp4": usual})
+
+
 @pytest.mark.parametrize("columns, bits", [(8, 3), (4, 2), (2, 1)])
 def test_layout_of_wide_cells_is_the_swizzle_of_cutlass(space, columns, bits):
     """Swizzle<bits, 4, 3>: address bits 4 and up, exclusive or with the bits three places higher."""

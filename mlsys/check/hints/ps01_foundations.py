@@ -21,6 +21,7 @@ HINTS = {
     "keep-leaves-memory-unused": "The plan fits with much room to spare, and much is computed again. Memory under the cap is free: spend it on what takes long to compute.",
     "keep-evenly-spaced": "Every k-th layer is a good plan for equal layers. These differ a hundredfold in bytes and in time.",
     "keep-one-at-a-time": "The plan fits but wastes time. Dropping one activation after another commits early: two small neighbours can be a better choice than one large one, and a stretch costs memory as a whole.",
+    "keep-by-chance": "Far above the least, on a long chain, with more than 2^99 sets: neither chance nor one change at a time finds a good one. Ask what the best plans for the first layers are, and how they grow by one kept layer.",
     "keep-nearly-best": "Close to the least, not equal to it. For a last kept layer, which earlier plans can you forget for certain, because another one is no worse in bytes and in time?",
     # the clinic
     "leak-patients": "Samples of one patient share a pattern. If some train and some test, the nearest neighbour recognises the patient, not the disease.",
