@@ -15,7 +15,7 @@ import nbformat
 import sqlalchemy.exc
 
 from ..sealed.reading import Unreadable, cells_of_bytes
-from ..sealed.rebuild import same_text
+from ..sealed.rebuild import lines_of
 from . import workers
 from .backup import back_up
 from .collect import Collected, clear_staging, collect
@@ -121,9 +121,10 @@ class Batch:
         self.masters = {name: path.read_text(encoding="utf-8") for name, path in masters.items()}
         self.parsed = {name: nbformat.reads(text, as_version=4) for name, text in self.masters.items()}
         self.tests = tests_hash(masters)
-        self.texts = ledger.texts(wish.assignment)
         self.have, self.rows = ledger.scores(wish.assignment), ledger.rows(wish.assignment)
         self.off = ledger.penalties(wish.assignment)
+        printed = ledger.texts(wish.assignment)
+        self.check_texts = {name: self.texts_of(name, printed) for name in self.parsed}
         self.receipts = self.store.latest(wish.assignment)
         self.late = late_plugin(places)
         lines = {student: Line(student) for student in sorted({*self.receipts, *self.have})}
@@ -263,12 +264,14 @@ class Batch:
             handed = {cell.grade_id or cell.cell_id: cell.text for cell in cells_of_bytes(self.store.get(file))}
         except (Unreadable, RecursionError):
             return []
-        ours = {
-            cell.metadata.get("nbgrader", {}).get("grade_id"): visible(cell.source) for cell in self.parsed[name].cells
-        }
-        checks = [check for check in graded_cells(self.parsed[name]) if check in handed]
-        known = {check: (ours[check], visible(self.texts.get((name, check), ""))) for check in checks}
-        return [check for check in checks if not any(same_text(handed[check], text) for text in known[check])]
+        known = self.check_texts[name]
+        return [check for check in known if check in handed and lines_of(handed[check]) not in known[check]]
+
+    def texts_of(self, name: str, printed: dict[tuple[str, str], str]) -> dict[str, tuple]:
+        """Check -> the lines that a student sees of it, from source/ and from the gradebook."""
+        ours = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell.source for cell in self.parsed[name].cells}
+        texts = {check: (ours[check], printed.get((name, check), "")) for check in graded_cells(self.parsed[name])}
+        return {check: tuple(lines_of(visible(text)) for text in both) for check, both in texts.items()}
 
     # ---- where results go ------------------------------------------------------------------------------------------
 

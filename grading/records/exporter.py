@@ -10,44 +10,40 @@ from pathlib import Path
 
 import nbformat
 from nbconvert.exporters import HTMLExporter
-from nbformat import NotebookNode
 
-from ..sealed.report import NOT_ATTEMPTED
-from .feedback import page
+from .feedback import Pages
 from .ledger import Ledger
 from .places import places_of
-from .results import graded_cells
+from .results import missing
 
 
 class FeedbackExporter(HTMLExporter):
     """In place of nbconvert's: takes the path of an autograded notebook and gives the feedback page."""
 
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.read: dict[str, tuple] = {}  # assignment -> masters, pages and rows; one command reads each once
+
+    def of_assignment(self, assignment: str) -> tuple:
+        """The instructor's notebooks, the pages and the ledger's rows."""
+        if assignment not in self.read:
+            places = places_of(Path(self.parent.coursedir.root))
+            masters = {name: nbformat.read(path, as_version=4) for name, path in places.masters(assignment).items()}
+            ledger = Ledger(places.db_url, places.course_id)
+            try:
+                self.read[assignment] = masters, Pages(ledger, assignment), ledger.rows(assignment)
+            finally:
+                ledger.close()
+        return self.read[assignment]
+
     def from_filename(self, filename: str, resources: dict | None = None, **options):
         resources = self._init_resources(resources or {}) | {"output_extension": ".html"}
         about = resources["nbgrader"]
-        student, assignment, name = about["student"], about["assignment"], about["notebook"]
-        places = places_of(Path(self.parent.coursedir.root))
-        master = nbformat.read(places.masters(assignment)[name], as_version=4)
+        student, name = about["student"], about["notebook"]
+        masters, pages, rows = self.of_assignment(about["assignment"])
         notebook = nbformat.read(filename, as_version=4)
-        ledger = Ledger(places.db_url, places.course_id)
-        try:
-            marks, comments = ledger.scores(assignment).get(student, {}), ledger.comments(assignment).get(student, {})
-            late = ledger.penalties(assignment).get(student, {}).get(name, 0.0)
-            result = notebook.metadata.get("sealed", {})
-            if "checks" not in result:  # a page in place of a notebook that could not be graded
-                rows = ledger.rows(assignment).get(student)
-                result = rows[-1].results.get(name) if rows else None
-        finally:
-            ledger.close()
-        mine = {cell: mark for (book, cell), mark in marks.items() if book == name}
-        said = {cell: text for (book, cell), text in comments.items() if book == name}
-        return page(f"{assignment}/{name}", master, notebook, result or ungraded(master), mine, said, late), resources
-
-
-def ungraded(master: NotebookNode) -> dict:
-    """The verdicts on a notebook that nobody has graded in the sandbox."""
-    checks = [
-        {"cell": cell, "outcome": NOT_ATTEMPTED, "points": 0.0, "max_points": most, "message": "", "hidden": False}
-        for cell, most in graded_cells(master).items()
-    ]
-    return {"problem": "", "repairs": [], "checks": checks}
+        result = notebook.metadata.get("sealed", {})
+        if "checks" not in result:  # a page in place of a notebook that could not be graded, or one that nobody graded
+            last = rows[student][-1].results if student in rows else {}
+            result = last.get(name) or missing(masters[name], "", "", "")
+        return pages.page(student, name, masters[name], notebook, result), resources

@@ -24,7 +24,7 @@ from nbformat import NotebookNode
 from ..cells import exercise_of
 from ..sealed.report import FAULT, PASS
 from .formulas import MATH, MAX_TEX, formula, is_math
-from .ledger import Mark
+from .ledger import Ledger, Mark
 from .places import put_bytes
 from .reading import time_of
 from .store import Receipt, Store
@@ -323,28 +323,35 @@ def _check(check: dict, mark: Mark | None, secrets: set[str]) -> str:
     return f'<section class="check {kind}"><p><b>{html.escape(head)}</b></p>{message}</section>'
 
 
+class Pages:
+    """The pages of an assignment: what the gradebook says of all its submissions is read once."""
+
+    def __init__(self, ledger: Ledger, assignment: str):
+        self.assignment = assignment
+        self.marks, self.comments = ledger.scores(assignment), ledger.comments(assignment)
+        self.late = ledger.penalties(assignment)
+
+    def page(self, student: str, name: str, master: NotebookNode, notebook: NotebookNode, result: dict) -> str:
+        """The page of one notebook of one student."""
+        marks, comments = (
+            {cell: value for (book, cell), value in found.get(student, {}).items() if book == name}
+            for found in (self.marks, self.comments)
+        )
+        late = self.late.get(student, {}).get(name, 0.0)
+        return page(f"{self.assignment}/{name}", master, notebook, result, marks, comments, late)
+
+
 def write_feedback(batch) -> int:
     """Write the pages of all submissions of a finished batch that changed; how many."""
     assignment, written = batch.outcome.assignment, 0
-    marks, comments = batch.ledger.scores(assignment), batch.ledger.comments(assignment)
-    late = batch.ledger.penalties(assignment)
+    pages = Pages(batch.ledger, assignment)
     for student, line in batch.outcome.lines.items():
         if line.state in ("held", "not written") or not line.results:
             continue
         folder: Path = batch.places.feedback / student / assignment
         for name, result in line.results.items():
             notebook = nbformat.reads(batch.store.get(result["object"]).decode("utf-8"), as_version=4)
-            mine = {cell: mark for (book, cell), mark in marks.get(student, {}).items() if book == name}
-            said = {cell: text for (book, cell), text in comments.get(student, {}).items() if book == name}
-            content = page(
-                f"{assignment}/{name}",
-                batch.parsed[name],
-                notebook,
-                result,
-                mine,
-                said,
-                late.get(student, {}).get(name, 0.0),
-            ).encode("utf-8")
+            content = pages.page(student, name, batch.parsed[name], notebook, result).encode("utf-8")
             path = folder / f"{name}.html"
             if not path.is_file() or path.read_bytes() != content:
                 put_bytes(path, content, mode=0o644)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sql
 from nbgrader import api
@@ -211,31 +211,25 @@ class Ledger:
 
     def cells(self, assignment: str) -> dict[tuple[str, str], float]:
         """(notebook, cell) -> points, of every graded cell that the gradebook knows."""
-
-        def read():
-            with self.transaction() as session:
-                found = session.execute(
-                    sql.select(api.Notebook.name, api.GradeCell.name, api.GradeCell.max_score)
-                    .join(api.GradeCell, api.GradeCell.notebook_id == api.Notebook.id)
-                    .join(api.Assignment, api.Assignment.id == api.Notebook.assignment_id)
-                    .where(api.Assignment.name == assignment)
-                )
-                return {(notebook, cell): most for notebook, cell, most in found}
-
-        return self.patiently(read)
+        return self._of_assignment(assignment, api.GradeCell, api.GradeCell.max_score)
 
     def texts(self, assignment: str) -> dict[tuple[str, str], str]:
         """(notebook, cell) -> text in the gradebook, which is that of the assignment as it was last printed."""
+        found = self._of_assignment(assignment, api.SourceCell, api.SourceCell.source)
+        return {cell: text or "" for cell, text in found.items()}
+
+    def _of_assignment(self, assignment: str, kind, column) -> dict[tuple[str, str], Any]:
+        """(notebook, cell) -> a column of every cell of one kind that nbgrader keeps for an assignment."""
 
         def read():
             with self.transaction() as session:
                 found = session.execute(
-                    sql.select(api.Notebook.name, api.SourceCell.name, api.SourceCell.source)
-                    .join(api.SourceCell, api.SourceCell.notebook_id == api.Notebook.id)
+                    sql.select(api.Notebook.name, kind.name, column)
+                    .join(kind, kind.notebook_id == api.Notebook.id)
                     .join(api.Assignment, api.Assignment.id == api.Notebook.assignment_id)
                     .where(api.Assignment.name == assignment)
                 )
-                return {(notebook, cell): text or "" for notebook, cell, text in found}
+                return {(notebook, cell): value for notebook, cell, value in found}
 
         return self.patiently(read)
 

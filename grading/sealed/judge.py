@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from . import wire
+from .alarms import clear_alarms, set_alarms
 from .codec import Handle, Refused, dumps, loads
 from .limits import Limits
 from .report import ERROR, FAULT, LIMIT, NOT_ATTEMPTED, PASS, WRONG
@@ -237,10 +238,7 @@ class Judge:
         said = io.StringIO()
         result = {"cell": name, "share": 0.0, "outcome": FAULT, "message": self.broken, "hidden": False}
         if not self.broken:
-            cpu_s, wall_s = 2 * self.limits.call_s, 0.5 * self.limits.wall_s
-            for kind, timer, after in ((signal.SIGPROF, signal.ITIMER_PROF, cpu_s), (signal.SIGALRM, signal.ITIMER_REAL, wall_s)):
-                signal.signal(kind, _too_long)
-                signal.setitimer(timer, after)
+            set_alarms(2 * self.limits.call_s, 0.5 * self.limits.wall_s, _too_long)
             try:
                 with contextlib.redirect_stdout(said):
                     points = self.execute(cell, link)
@@ -248,8 +246,7 @@ class Judge:
             except BaseException as error:
                 result |= explain(error, link, name, hidden_from)
             finally:
-                for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
-                    signal.setitimer(timer, 0)
+                clear_alarms()
         with contextlib.suppress(OSError):
             sock.close()
         return result | {"said": said.getvalue()[:100_000], "seconds": round(time.monotonic() - start, 3)}

@@ -143,7 +143,7 @@ def match(masters: list[NotebookNode], cells: list[Cell]) -> tuple[dict[str, int
     seen = Seen(cells)
     for cell in masters:  # what is left: by what it defines, then by likeness
         if name_of(cell) not in found:
-            place = most_alike(cell, cells, set(found.values()) | set(doubles), seen)
+            place = most_alike(cell, seen, set(found.values()) | set(doubles))
             if place is not None:
                 found[name_of(cell)] = place
     return found, doubles, marked
@@ -185,19 +185,19 @@ class Seen:
         return likeness(text, self.cells[place].text) if self.left >= 0 else 0.0
 
 
-def most_alike(master: NotebookNode, cells: list[Cell], taken: set[int], seen: Seen) -> int | None:
+def most_alike(master: NotebookNode, seen: Seen, taken: set[int]) -> int | None:
     """The free cell that defines what an answer should, or is most like what was handed out; None if none is."""
     role = own_role(master)
     text = handed_out(master.source, role) if role in ("answer", "essay") else master.source
     wanted = defined(text) if role == "answer" else set()
-    free = [p for p, cell in enumerate(cells) if p not in taken and cell.kind == master.cell_type]
+    free = [p for p, cell in enumerate(seen.cells) if p not in taken and cell.kind == master.cell_type]
     if wanted:
         best = max(free, key=lambda p: len(wanted & seen.defines(p)), default=None)
         if best is not None and wanted & seen.defines(best):
             return best
     text = HIDDEN.sub("", text)
     says = hash(lines_of(text))
-    exact = next((p for p in free if seen.says(p) == says and same_text(cells[p].text, text)), None)
+    exact = next((p for p in free if seen.says(p) == says and same_text(seen.cells[p].text, text)), None)
     if exact is not None:
         return exact
     scores = [(seen.likeness(text, p), -p) for p in free[:MOST_EXTRA]]

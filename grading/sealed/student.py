@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from . import jail, wire
+from .alarms import clear_alarms, set_alarms
 from .codec import Handle, Refused, dumps, loads
 from .limits import Limits
 from .shell import CellTooLong, Shell, describe
@@ -156,7 +157,7 @@ class Runner:
         child = jail.fork_with_room()
         if child == 0:
             os.close(ours)
-            set_alarms(self.limits.cell_s)
+            set_alarms(self.limits.cell_s, 3 * self.limits.cell_s, too_long_after(self.limits.cell_s))
             try:
                 self.one(cell)
             except CellTooLong as error:
@@ -189,22 +190,13 @@ class Runner:
         sock.close()
 
 
-def set_alarms(seconds: float) -> None:
-    """CellTooLong after so many seconds of CPU, or three times as many on the clock of a busy machine."""
+def too_long_after(seconds: float):
+    """A handler for alarms that ends a cell."""
 
     def too_long(*_):
         raise CellTooLong(f"This cell was stopped after {seconds:g} s.")
 
-    for kind, timer, after in ((signal.SIGPROF, signal.ITIMER_PROF, 1), (signal.SIGALRM, signal.ITIMER_REAL, 3)):
-        signal.signal(kind, too_long)
-        signal.setitimer(timer, after * seconds)
-
-
-def clear_alarms() -> None:
-    """No more alarms."""
-    for kind, timer in ((signal.SIGPROF, signal.ITIMER_PROF), (signal.SIGALRM, signal.ITIMER_REAL)):
-        signal.setitimer(timer, 0)
-        signal.signal(kind, signal.SIG_DFL)
+    return too_long
 
 
 class Answering:
@@ -226,9 +218,8 @@ class Answering:
                 request = wire.receive(sock)
             except (EOFError, OSError):
                 return
-            for kind, timer, after in ((signal.SIGPROF, signal.ITIMER_PROF, 1), (signal.SIGALRM, signal.ITIMER_REAL, 4)):
-                signal.signal(kind, signal.SIG_DFL)  # a call that takes too long ends this process, not only the wait
-                signal.setitimer(timer, after * self.limits.call_s)
+            # A call that takes too long ends this process, not only the wait.
+            set_alarms(self.limits.call_s, 4 * self.limits.call_s, signal.SIG_DFL)
             answer = self.reply(request)
             clear_alarms()
             wire.send(sock, answer)
@@ -255,9 +246,6 @@ class Answering:
 
     def do_item(self, owner: Any, key: Any, _) -> Any:
         return owner[key]
-
-    def do_length(self, owner: Any, *_) -> int:
-        return len(owner)
 
     def do_items(self, owner: Any, *_) -> list:
         """The items of an iterable; one that does not end is cut."""
